@@ -1,0 +1,195 @@
+//! What an agent and a session are configured with (chapter 4).
+
+use serde::{Deserialize, Serialize};
+
+use super::error::AgentError;
+
+/// Configuration of an agent. Every field but `default_model` has a default.
+///
+/// # Examples
+/// ```
+/// use youyou_agent::AgentConfig;
+///
+/// let config = AgentConfig {
+///     system_instructions: vec!["Answer briefly.".into()],
+///     max_tool_calls_per_turn: 20,
+///     ..AgentConfig::new("gpt-5")
+/// };
+/// assert_eq!(config.tool_timeout_ms, 120_000);
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct AgentConfig {
+    /// Model of a session that names none.
+    pub default_model: String,
+    /// System instructions, in order.
+    pub system_instructions: Vec<String>,
+    /// Personality, a section of its own in the system prompt.
+    pub personality: Option<String>,
+    /// Facts about the surroundings (operating system, working directory, time), a line each.
+    pub environment: Option<String>,
+    /// Time limit of a tool call, in milliseconds. Default 120,000.
+    pub tool_timeout_ms: u64,
+    /// Share of the model's window at which the context is compacted, 0 to 1. Default 0.8.
+    pub compact_threshold: f64,
+    /// Model that writes summaries; absent: the session's.
+    pub compact_model: Option<String>,
+    /// What that model is told; absent: a built-in prompt for a hand-over.
+    pub compact_prompt: Option<String>,
+    /// Whole units (a user message, or an answer with its results) kept by a truncation.
+    /// Default 8.
+    pub compact_keep_recent: u32,
+    /// Tool calls in one turn. Default 50.
+    pub max_tool_calls_per_turn: u32,
+    /// Model that extracts memories; absent: the session's.
+    pub memory_model: Option<String>,
+    /// Turns between two extractions in the background. Default 10.
+    pub memory_checkpoint_interval: u32,
+    /// Memories in the system prompt; 0 means no section and no search. Default 20.
+    pub memory_max_items: u32,
+    /// Namespace of the memories; absent: the empty one.
+    pub memory_namespace: Option<String>,
+    /// Time limit of an extraction, in milliseconds. Default 15,000.
+    pub memory_timeout_ms: u64,
+    /// Time limit of the search at a session's first turn, in milliseconds. Default 2,000.
+    pub memory_search_timeout_ms: u64,
+    /// Time limit of a hook handler, in milliseconds, unless its tap has its own. Default 30,000.
+    pub hook_timeout_ms: u64,
+    /// Time limit of a plugin's initialize, apply and shutdown, each, in milliseconds.
+    /// Default 10,000.
+    pub plugin_timeout_ms: u64,
+    /// Longest silence of a provider between two events, in milliseconds; 0 means no limit.
+    /// Default 300,000.
+    pub provider_idle_timeout_ms: u64,
+    /// Automatic retries of a model call that failed before anything was shown. Default 2.
+    pub max_retries: u32,
+    /// Delay before the first retry, in milliseconds, doubling. Default 500.
+    pub retry_base_ms: u64,
+    /// Longest delay, in milliseconds; a server that asks for more fails at once.
+    /// Default 60,000.
+    pub retry_max_delay_ms: u64,
+    /// Time limit of a storage call, in milliseconds. Default 10,000.
+    pub storage_timeout_ms: u64,
+    /// Time limit of the whole shutdown, in milliseconds. Default 5,000.
+    pub shutdown_timeout_ms: u64,
+    /// Longest output of a tool, in bytes. Default 1,048,576.
+    pub tool_output_limit_bytes: usize,
+    /// Whether the system prompt describes the tools, beside the definitions that every
+    /// request carries. Default true.
+    pub tool_definitions_in_prompt: bool,
+}
+
+impl AgentConfig {
+    /// The defaults with this model.
+    pub fn new(default_model: impl Into<String>) -> Self {
+        Self {
+            default_model: default_model.into(),
+            system_instructions: Vec::new(),
+            personality: None,
+            environment: None,
+            tool_timeout_ms: 120_000,
+            compact_threshold: 0.8,
+            compact_model: None,
+            compact_prompt: None,
+            compact_keep_recent: 8,
+            max_tool_calls_per_turn: 50,
+            memory_model: None,
+            memory_checkpoint_interval: 10,
+            memory_max_items: 20,
+            memory_namespace: None,
+            memory_timeout_ms: 15_000,
+            memory_search_timeout_ms: 2_000,
+            hook_timeout_ms: 30_000,
+            plugin_timeout_ms: 10_000,
+            provider_idle_timeout_ms: 300_000,
+            max_retries: 2,
+            retry_base_ms: 500,
+            retry_max_delay_ms: 60_000,
+            storage_timeout_ms: 10_000,
+            shutdown_timeout_ms: 5_000,
+            tool_output_limit_bytes: 1_048_576,
+            tool_definitions_in_prompt: true,
+        }
+    }
+
+    /// # Errors
+    /// `INVALID_CONFIG` naming the first field whose value is not allowed.
+    pub(crate) fn validate(&self) -> Result<(), AgentError> {
+        if !(0.0..=1.0).contains(&self.compact_threshold) {
+            return Err(AgentError::invalid_config(
+                "compact_threshold",
+                &format!("must be between 0 and 1, is {}", self.compact_threshold),
+            ));
+        }
+        let at_least_one = [
+            ("tool_timeout_ms", self.tool_timeout_ms),
+            (
+                "max_tool_calls_per_turn",
+                u64::from(self.max_tool_calls_per_turn),
+            ),
+            (
+                "memory_checkpoint_interval",
+                u64::from(self.memory_checkpoint_interval),
+            ),
+            ("memory_timeout_ms", self.memory_timeout_ms),
+            ("memory_search_timeout_ms", self.memory_search_timeout_ms),
+            ("hook_timeout_ms", self.hook_timeout_ms),
+            ("plugin_timeout_ms", self.plugin_timeout_ms),
+            ("retry_base_ms", self.retry_base_ms),
+            ("retry_max_delay_ms", self.retry_max_delay_ms),
+            ("storage_timeout_ms", self.storage_timeout_ms),
+            ("shutdown_timeout_ms", self.shutdown_timeout_ms),
+            (
+                "tool_output_limit_bytes",
+                self.tool_output_limit_bytes as u64,
+            ),
+        ];
+        match at_least_one.iter().find(|(_, value)| *value == 0) {
+            Some((field, _)) => Err(AgentError::invalid_config(field, "must be at least 1")),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What a new session is created with. Everything is optional.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+pub struct SessionConfig {
+    /// The model; absent: `default_model`.
+    #[cfg_attr(feature = "bindings", specta(optional))]
+    pub model_id: Option<String>,
+    /// The title; absent: the user's first words.
+    #[cfg_attr(feature = "bindings", specta(optional))]
+    pub title: Option<String>,
+    /// System instructions instead of the agent's.
+    #[cfg_attr(feature = "bindings", specta(optional))]
+    pub system_instructions: Option<Vec<String>>,
+    /// Personality instead of the agent's.
+    #[cfg_attr(feature = "bindings", specta(optional))]
+    pub personality: Option<String>,
+    /// Environment instead of the agent's; not stored, so it is given again on resume.
+    #[cfg_attr(feature = "bindings", specta(optional))]
+    pub environment: Option<String>,
+    /// Namespace of the memories instead of the agent's.
+    #[cfg_attr(feature = "bindings", specta(optional))]
+    pub memory_namespace: Option<String>,
+    /// Closes the open session first instead of failing with `SESSION_BUSY`.
+    #[cfg_attr(feature = "bindings", specta(optional))]
+    pub replace: bool,
+}
+
+/// How a stored session is opened again. Everything is optional.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+pub struct ResumeOptions {
+    /// A model instead of the stored one.
+    #[cfg_attr(feature = "bindings", specta(optional))]
+    pub model_id: Option<String>,
+    /// Environment instead of the agent's.
+    #[cfg_attr(feature = "bindings", specta(optional))]
+    pub environment: Option<String>,
+    /// Closes the open session first instead of failing with `SESSION_BUSY`.
+    #[cfg_attr(feature = "bindings", specta(optional))]
+    pub replace: bool,
+}

@@ -1,0 +1,412 @@
+//! The one error type of the agent: a code for machines, a message for people.
+//!
+//! Every code of chapter 9 has its named constructor here and nowhere else, so
+//! that retryability and source are decided once per code.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::provider::{ProviderError, ProviderErrorKind};
+
+/// What went wrong, for machines. Codes are stable; messages are not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[non_exhaustive]
+pub enum ErrorCode {
+    /// Build: no model provider is registered.
+    NoModelProvider,
+    /// Build: two registrations share a provider id, model id, tool name, skill name or plugin id.
+    NameConflict,
+    /// Build: a skill requires a tool that is not registered.
+    SkillDependencyNotMet,
+    /// Build: a plugin failed, panicked or took too long in `initialize` or `apply`.
+    PluginInitFailed,
+    /// Build: a second session or memory storage was registered.
+    StorageDuplicate,
+    /// Build: the default model is not declared by any provider.
+    InvalidDefaultModel,
+    /// Build: a configuration value is out of range, or a tool's schema is no valid JSON Schema.
+    InvalidConfig,
+    /// A session is open already, a turn is running, or the session is being changed.
+    SessionBusy,
+    /// No provider declares the model.
+    ModelNotSupported,
+    /// The provider failed; retryable depending on the kind of failure.
+    ProviderError,
+    /// A tool failed, panicked or was called with arguments it does not take.
+    ToolExecutionError,
+    /// A tool did not end within `tool_timeout_ms`.
+    ToolTimeout,
+    /// The model called a tool that is not registered.
+    ToolNotFound,
+    /// The input starts with `/name` and no skill has that name.
+    SkillNotFound,
+    /// No stored session has that id.
+    SessionNotFound,
+    /// A storage failed or did not answer within `storage_timeout_ms`.
+    StorageError,
+    /// The turn asked for more tool calls than `max_tool_calls_per_turn`.
+    MaxToolCallsExceeded,
+    /// The context does not fit the model's window and cannot be made smaller.
+    CompactError,
+    /// The request was cancelled.
+    RequestCancelled,
+    /// The input is not usable: nothing in it, a broken image, a bad argument.
+    InvalidInput,
+    /// The model cannot take this kind of content.
+    ContentNotSupported,
+    /// A plugin's hook refused the operation.
+    HookAborted,
+    /// The agent was shut down.
+    AgentShutDown,
+    /// A fault of the agent itself, such as a contained panic.
+    Internal,
+}
+
+/// The part of the system an error comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[non_exhaustive]
+pub enum ErrorSource {
+    /// The agent itself.
+    Agent,
+    /// A model provider.
+    Provider,
+    /// A tool.
+    Tool,
+    /// An agent plugin.
+    Plugin,
+    /// A session or memory storage.
+    Storage,
+    /// The way between page and agent.
+    Ipc,
+}
+
+/// An error as the caller sees it (chapter 9).
+///
+/// Over IPC it is the object `{ code, message, retryable, source, retryAfterMs?, details? }`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+pub struct AgentError {
+    /// What went wrong, for machines.
+    pub code: ErrorCode,
+    /// What went wrong and what to do, for people.
+    pub message: String,
+    /// Whether the same request may succeed when it is sent again.
+    pub retryable: bool,
+    /// The part of the system the error comes from.
+    pub source: ErrorSource,
+    /// Milliseconds to wait before trying again, when the server named them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "bindings", specta(optional, type = Option<u32>))]
+    pub retry_after_ms: Option<u64>,
+    /// More facts, free in shape.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "bindings", specta(optional, type = Option<crate::ipc::bindings::JsonValue>))]
+    pub details: Option<Value>,
+}
+
+impl fmt::Display for AgentError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.code, self.message)
+    }
+}
+
+impl std::error::Error for AgentError {}
+
+impl fmt::Display for ErrorCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // `fmt` is called with string-like enums only; serde writes the code.
+        self.serialize(f)
+    }
+}
+
+impl AgentError {
+    fn new(code: ErrorCode, source: ErrorSource, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            retryable: false,
+            source,
+            retry_after_ms: None,
+            details: None,
+        }
+    }
+
+    fn retryable(mut self) -> Self {
+        self.retryable = true;
+        self
+    }
+
+    /// Adds facts in free shape.
+    #[must_use]
+    pub fn with_details(mut self, details: Value) -> Self {
+        self.details = Some(details);
+        self
+    }
+
+    /// `NO_MODEL_PROVIDER`.
+    #[must_use]
+    pub fn no_model_provider() -> Self {
+        Self::new(
+            ErrorCode::NoModelProvider,
+            ErrorSource::Agent,
+            "no model provider is registered; call AgentBuilder::provider at least once",
+        )
+    }
+
+    /// `NAME_CONFLICT`: two registrations of one `kind` share `name`.
+    #[must_use]
+    pub fn name_conflict(kind: &str, name: &str) -> Self {
+        Self::new(
+            ErrorCode::NameConflict,
+            ErrorSource::Agent,
+            format!("the {kind} \"{name}\" is registered twice; names must be unique"),
+        )
+    }
+
+    /// `SKILL_DEPENDENCY_NOT_MET`: `skill` requires `tool`.
+    #[must_use]
+    pub fn skill_dependency_not_met(skill: &str, tool: &str) -> Self {
+        Self::new(
+            ErrorCode::SkillDependencyNotMet,
+            ErrorSource::Agent,
+            format!("the skill \"{skill}\" requires the tool \"{tool}\", which is not registered"),
+        )
+    }
+
+    /// `PLUGIN_INIT_FAILED`: `plugin` failed in `phase` (initialize or apply).
+    #[must_use]
+    pub fn plugin_init_failed(plugin: &str, phase: &str, reason: &str) -> Self {
+        Self::new(
+            ErrorCode::PluginInitFailed,
+            ErrorSource::Plugin,
+            format!("the plugin \"{plugin}\" failed in {phase}: {reason}"),
+        )
+    }
+
+    /// `STORAGE_DUPLICATE`: a second storage of one `kind`.
+    #[must_use]
+    pub fn storage_duplicate(kind: &str) -> Self {
+        Self::new(
+            ErrorCode::StorageDuplicate,
+            ErrorSource::Agent,
+            format!("a second {kind} storage was registered; at most one is allowed"),
+        )
+    }
+
+    /// `INVALID_DEFAULT_MODEL`.
+    #[must_use]
+    pub fn invalid_default_model(model: &str, known: &[String]) -> Self {
+        Self::new(
+            ErrorCode::InvalidDefaultModel,
+            ErrorSource::Agent,
+            format!(
+                "the default model \"{model}\" is not declared by any provider; declared are: {}",
+                join_or_none(known)
+            ),
+        )
+    }
+
+    /// `INVALID_CONFIG`: `field` has a value that is not allowed.
+    #[must_use]
+    pub fn invalid_config(field: &str, reason: &str) -> Self {
+        Self::new(
+            ErrorCode::InvalidConfig,
+            ErrorSource::Agent,
+            format!("{field}: {reason}"),
+        )
+    }
+
+    /// `SESSION_BUSY` with what is in the way and what to do.
+    #[must_use]
+    pub fn session_busy(message: impl Into<String>) -> Self {
+        Self::new(ErrorCode::SessionBusy, ErrorSource::Agent, message).retryable()
+    }
+
+    /// `MODEL_NOT_SUPPORTED`: no provider declares `model`.
+    #[must_use]
+    pub fn model_not_supported(model: &str, known: &[String]) -> Self {
+        Self::new(
+            ErrorCode::ModelNotSupported,
+            ErrorSource::Agent,
+            format!(
+                "no provider declares the model \"{model}\"; choose one of: {}",
+                join_or_none(known)
+            ),
+        )
+    }
+
+    /// `PROVIDER_ERROR`; whether it is retryable depends on the kind.
+    #[must_use]
+    pub fn provider(provider: &str, error: &ProviderError) -> Self {
+        let mut this = Self::new(
+            ErrorCode::ProviderError,
+            ErrorSource::Provider,
+            format!("{provider}: {}", error.message),
+        );
+        this.retryable = error.kind.is_retryable();
+        this.details = Some(serde_json::json!({ "kind": error.kind }));
+        if let ProviderErrorKind::RateLimited { retry_after_ms } = &error.kind {
+            this.retry_after_ms = *retry_after_ms;
+        }
+        this
+    }
+
+    /// `TOOL_EXECUTION_ERROR`.
+    #[must_use]
+    pub fn tool_execution(message: impl Into<String>) -> Self {
+        Self::new(ErrorCode::ToolExecutionError, ErrorSource::Tool, message)
+    }
+
+    /// `TOOL_TIMEOUT`: `tool` did not end within `limit_ms` milliseconds.
+    #[must_use]
+    pub fn tool_timeout(tool: &str, limit_ms: u64) -> Self {
+        Self::new(
+            ErrorCode::ToolTimeout,
+            ErrorSource::Tool,
+            format!(
+                "the tool \"{tool}\" did not finish within {limit_ms} ms and was stopped; its effects are unknown"
+            ),
+        )
+        .retryable()
+    }
+
+    /// `TOOL_NOT_FOUND`, with the names that exist.
+    #[must_use]
+    pub fn tool_not_found(tool: &str, known: &[&str]) -> Self {
+        let known = if known.is_empty() {
+            "none".to_owned()
+        } else {
+            known.join(", ")
+        };
+        Self::new(
+            ErrorCode::ToolNotFound,
+            ErrorSource::Tool,
+            format!("there is no tool \"{tool}\"; available tools: {known}"),
+        )
+    }
+
+    /// `SKILL_NOT_FOUND`, with the nearest names and the way to send the text as it is.
+    #[must_use]
+    pub fn skill_not_found(skill: &str, nearest: &[&str]) -> Self {
+        let hint = if nearest.is_empty() {
+            String::new()
+        } else {
+            let names: Vec<String> = nearest.iter().map(|name| format!("/{name}")).collect();
+            format!(" Did you mean {}?", names.join(" or "))
+        };
+        Self::new(
+            ErrorCode::SkillNotFound,
+            ErrorSource::Agent,
+            format!(
+                "there is no skill \"/{skill}\".{hint} To send the text as it is, write \"//{skill}\""
+            ),
+        )
+    }
+
+    /// `SESSION_NOT_FOUND`.
+    #[must_use]
+    pub fn session_not_found(session: &str) -> Self {
+        Self::new(
+            ErrorCode::SessionNotFound,
+            ErrorSource::Agent,
+            format!("there is no session \"{session}\""),
+        )
+    }
+
+    /// `STORAGE_ERROR`: what the agent was doing and why it failed.
+    #[must_use]
+    pub fn storage(doing: &str, reason: &str) -> Self {
+        Self::new(
+            ErrorCode::StorageError,
+            ErrorSource::Storage,
+            format!("{doing}: {reason}"),
+        )
+        .retryable()
+    }
+
+    /// `MAX_TOOL_CALLS_EXCEEDED`.
+    #[must_use]
+    pub fn max_tool_calls_exceeded(limit: u32) -> Self {
+        Self::new(
+            ErrorCode::MaxToolCallsExceeded,
+            ErrorSource::Agent,
+            format!(
+                "the limit of {limit} tool calls in one turn was reached; send a message to go on"
+            ),
+        )
+    }
+
+    /// `COMPACT_ERROR`.
+    #[must_use]
+    pub fn compact(message: impl Into<String>) -> Self {
+        Self::new(ErrorCode::CompactError, ErrorSource::Agent, message)
+    }
+
+    /// `REQUEST_CANCELLED`.
+    #[must_use]
+    pub fn request_cancelled(what: &str) -> Self {
+        Self::new(
+            ErrorCode::RequestCancelled,
+            ErrorSource::Agent,
+            format!("{what} was cancelled"),
+        )
+        .retryable()
+    }
+
+    /// `INVALID_INPUT`.
+    #[must_use]
+    pub fn invalid_input(message: impl Into<String>) -> Self {
+        Self::new(ErrorCode::InvalidInput, ErrorSource::Agent, message)
+    }
+
+    /// `CONTENT_NOT_SUPPORTED`: `model` cannot take `content`.
+    #[must_use]
+    pub fn content_not_supported(model: &str, content: &str) -> Self {
+        Self::new(
+            ErrorCode::ContentNotSupported,
+            ErrorSource::Agent,
+            format!("the model \"{model}\" cannot take {content}; choose another model or leave it out"),
+        )
+    }
+
+    /// `HOOK_ABORTED`: the plugin `plugin` refused at `hook`.
+    #[must_use]
+    pub fn hook_aborted(plugin: &str, hook: &str, reason: &str) -> Self {
+        Self::new(
+            ErrorCode::HookAborted,
+            ErrorSource::Plugin,
+            format!("the plugin \"{plugin}\" refused ({hook}): {reason}"),
+        )
+    }
+
+    /// `AGENT_SHUT_DOWN`.
+    #[must_use]
+    pub fn agent_shut_down() -> Self {
+        Self::new(
+            ErrorCode::AgentShutDown,
+            ErrorSource::Agent,
+            "the agent was shut down; nothing can be started any more",
+        )
+    }
+
+    /// `INTERNAL`: a fault of the agent, such as a contained panic.
+    #[must_use]
+    pub fn internal(message: impl Into<String>) -> Self {
+        Self::new(ErrorCode::Internal, ErrorSource::Agent, message)
+    }
+}
+
+fn join_or_none(names: &[String]) -> String {
+    if names.is_empty() {
+        "none".to_owned()
+    } else {
+        names.join(", ")
+    }
+}

@@ -1,0 +1,98 @@
+//! Agent plugins: who may tap into the hooks, and their life cycle (chapters 3.4 and 5.6).
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde_json::Value;
+
+use super::hook::HookRegistry;
+
+/// A plugin of the agent (not a Tauri plugin): a set of hook handlers with a life cycle.
+///
+/// # Order
+/// At build all plugins are initialised, then all applied, both in order of
+/// registration; `shutdown` runs in reverse order. Each step has
+/// `plugin_timeout_ms`. If one fails, those initialised before are shut down and the
+/// build fails with `PLUGIN_INIT_FAILED`.
+///
+/// # Examples
+/// A plugin that forbids one tool:
+/// ```
+/// use async_trait::async_trait;
+/// use youyou_agent::{BeforeToolUse, HookOutcome, HookRegistry, Plugin, PluginError};
+///
+/// struct NoShell;
+///
+/// #[async_trait]
+/// impl Plugin for NoShell {
+///     fn id(&self) -> &str {
+///         "no-shell"
+///     }
+///
+///     fn apply(&self, hooks: &mut HookRegistry) -> Result<(), PluginError> {
+///         hooks.before_tool_use("forbid", |call: BeforeToolUse| async move {
+///             Ok(if &*call.tool_name == "run_command" {
+///                 HookOutcome::Abort("commands are not allowed here".into())
+///             } else {
+///                 HookOutcome::Continue
+///             })
+///         });
+///         Ok(())
+///     }
+/// }
+/// ```
+#[async_trait]
+pub trait Plugin: Send + Sync + 'static {
+    /// Unique among the plugins of an agent.
+    fn id(&self) -> &str;
+
+    /// For people; the id unless it is overridden.
+    fn display_name(&self) -> &str {
+        self.id()
+    }
+
+    /// What it does; listed in the system prompt when it is not blank.
+    fn description(&self) -> &str {
+        ""
+    }
+
+    /// Prepares the plugin. `config` is what it was registered with, or null.
+    ///
+    /// # Errors
+    /// Fails the build with `PLUGIN_INIT_FAILED`.
+    async fn initialize(&self, config: Arc<Value>) -> Result<(), PluginError> {
+        let _ = config;
+        Ok(())
+    }
+
+    /// Taps into hooks: what is tapped here is the plugin's declaration.
+    ///
+    /// # Errors
+    /// Fails the build with `PLUGIN_INIT_FAILED`.
+    fn apply(&self, hooks: &mut HookRegistry) -> Result<(), PluginError>;
+
+    /// Ends the plugin. No handler of it is called any more.
+    ///
+    /// # Errors
+    /// Reported, and the shutdown goes on.
+    async fn shutdown(&self) -> Result<(), PluginError> {
+        Ok(())
+    }
+}
+
+/// Why a plugin failed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct PluginError {
+    /// What failed.
+    pub message: String,
+}
+
+impl PluginError {
+    /// A failure with a message.
+    pub fn new(message: impl std::fmt::Display) -> Self {
+        Self {
+            message: message.to_string(),
+        }
+    }
+}

@@ -1,0 +1,404 @@
+//! The contract between the agent and a language model (chapter 3.1).
+//!
+//! An implementor reads this file and [`Message`](super::message::Message).
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures_core::Stream;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use super::message::{Messages, ProviderData};
+
+/// A source of language models.
+///
+/// The agent asks [`models`](Self::models) again at every create, resume, send and
+/// list, so a provider may gain models while the app runs.
+///
+/// # Order
+/// A response is any number of deltas and tool calls, then exactly one
+/// [`ChatEvent::Done`] or [`ChatEvent::Error`]. `Done` is the only sign of success:
+/// a stream that ends without it is a [`ProviderErrorKind::Network`] error, and what
+/// follows the first `Done` is ignored.
+///
+/// # Examples
+/// ```
+/// use async_trait::async_trait;
+/// use tokio_util::sync::CancellationToken;
+/// use youyou_agent::{
+///     Capabilities, ChatEvent, ChatRequest, ChatStream, ModelInfo, ModelProvider, ProviderError,
+/// };
+///
+/// struct Parrot;
+///
+/// #[async_trait]
+/// impl ModelProvider for Parrot {
+///     fn id(&self) -> &str {
+///         "parrot"
+///     }
+///
+///     fn models(&self) -> Vec<ModelInfo> {
+///         vec![ModelInfo::new("parrot-1", "Parrot", 8_000, Capabilities::default())]
+///     }
+///
+///     async fn chat(
+///         &self,
+///         request: ChatRequest,
+///         _cancel: CancellationToken,
+///     ) -> Result<ChatStream, ProviderError> {
+///         let said = request.messages.iter().last().map(|message| message.text()).unwrap_or_default();
+///         Ok(Box::pin(futures_util::stream::iter([
+///             ChatEvent::text(said),
+///             ChatEvent::done(),
+///         ])))
+///     }
+/// }
+/// ```
+#[async_trait]
+pub trait ModelProvider: Send + Sync + 'static {
+    /// The provider's id, unique among all providers of an agent.
+    fn id(&self) -> &str;
+
+    /// The models that can be used right now. Model ids are unique over all providers;
+    /// where two clash while the app runs, the provider registered first wins.
+    fn models(&self) -> Vec<ModelInfo>;
+
+    /// Starts one model call and streams its answer.
+    ///
+    /// `cancel` fires when the user cancels. The agent drops the stream at the same
+    /// moment, so dropping must end the request.
+    ///
+    /// # Errors
+    /// What failed before the stream began. It is treated like [`ChatEvent::Error`].
+    async fn chat(
+        &self,
+        request: ChatRequest,
+        cancel: CancellationToken,
+    ) -> Result<ChatStream, ProviderError>;
+}
+
+/// The answer of a model, event by event.
+pub type ChatStream = Pin<Box<dyn Stream<Item = ChatEvent> + Send>>;
+
+/// A model that a provider offers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+pub struct ModelInfo {
+    /// Unique over all providers of the agent.
+    pub id: String,
+    /// For people.
+    pub display_name: String,
+    /// Size of the context window in tokens.
+    pub context_window: u32,
+    /// What the model can do.
+    pub capabilities: Capabilities,
+}
+
+impl ModelInfo {
+    /// Describes a model: id, name for people, context window in tokens, capabilities.
+    pub fn new(
+        id: impl Into<String>,
+        display_name: impl Into<String>,
+        context_window: u32,
+        capabilities: Capabilities,
+    ) -> Self {
+        Self {
+            id: id.into(),
+            display_name: display_name.into(),
+            context_window,
+            capabilities,
+        }
+    }
+}
+
+/// What a model can do. The default: tools and streaming, no vision, no reasoning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+pub struct Capabilities {
+    /// The model can call tools. Without it no tool definitions are sent.
+    pub tool_use: bool,
+    /// The model takes images. Without it images are replaced by placeholders.
+    pub vision: bool,
+    /// The answer arrives in pieces.
+    pub streaming: bool,
+    /// The model shows its reasoning and takes `reasoning_effort`.
+    pub reasoning: bool,
+}
+
+impl Default for Capabilities {
+    fn default() -> Self {
+        Self {
+            tool_use: true,
+            vision: false,
+            streaming: true,
+            reasoning: false,
+        }
+    }
+}
+
+/// One model call.
+///
+/// Everything in it is shared: a request costs a few reference counts, whatever the
+/// length of the history.
+#[derive(Debug, Clone)]
+pub struct ChatRequest {
+    /// The model to use, one of those the provider declares.
+    pub model_id: Arc<str>,
+    /// The system prompt in blocks, in order.
+    pub system: Arc<[PromptBlock]>,
+    /// The conversation, oldest first. Always valid: each tool call is followed by its
+    /// result, nothing is blank, the first message is user-side.
+    pub messages: Messages,
+    /// The tools the model may call, sorted by name.
+    pub tools: Arc<[ToolSpec]>,
+    /// Sampling temperature, if the caller set one.
+    pub temperature: Option<f32>,
+    /// Upper limit of the answer in tokens, if one was set.
+    pub max_tokens: Option<u32>,
+    /// How much the model should reason, if the caller said so.
+    pub reasoning_effort: Option<ReasoningEffort>,
+}
+
+/// A piece of the system prompt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PromptBlock {
+    /// The text of the block.
+    pub text: Arc<str>,
+    /// Whether the block stays byte-identical over the session, so that a provider's
+    /// prompt cache may end after it.
+    pub stable: bool,
+}
+
+/// A tool as the model sees it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolSpec {
+    /// The name the model calls.
+    pub name: Arc<str>,
+    /// What the tool does.
+    pub description: String,
+    /// JSON Schema of the arguments.
+    pub parameters: Value,
+}
+
+/// How much a model should reason before it answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+pub enum ReasoningEffort {
+    /// As little as possible.
+    Minimal,
+    /// A little.
+    Low,
+    /// The usual amount.
+    Medium,
+    /// A lot.
+    High,
+}
+
+/// One event of a model's answer.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ChatEvent {
+    /// A piece of the answer.
+    TextDelta {
+        /// The text, of any length. Empty deltas are ignored.
+        text: String,
+    },
+    /// A piece of the model's reasoning.
+    ReasoningDelta {
+        /// The text, may be empty when only `provider_data` matters.
+        text: String,
+        /// Opaque data such as a signature; it closes the reasoning block it comes with
+        /// and is sent back byte for byte.
+        provider_data: Option<ProviderData>,
+    },
+    /// A whole tool call, sent once its arguments are complete.
+    ToolCall {
+        /// The provider's id of the call. Empty or repeated ids are replaced by the agent.
+        call_id: String,
+        /// The name of the tool.
+        tool_name: String,
+        /// The arguments as the provider sent them; the agent parses them.
+        arguments: String,
+        /// Opaque data such as a thought signature, sent back byte for byte.
+        provider_data: Option<ProviderData>,
+    },
+    /// The answer is complete.
+    Done {
+        /// What the call cost, if the provider said so.
+        usage: Option<Usage>,
+        /// Why the model stopped, if the provider said so.
+        stop_reason: Option<StopReason>,
+        /// Opaque data of the whole message, sent back byte for byte.
+        provider_data: Option<ProviderData>,
+    },
+    /// The answer failed; nothing after it is read.
+    Error(ProviderError),
+}
+
+impl ChatEvent {
+    /// A piece of the answer.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::TextDelta { text: text.into() }
+    }
+
+    /// A piece of reasoning without opaque data.
+    pub fn reasoning(text: impl Into<String>) -> Self {
+        Self::ReasoningDelta {
+            text: text.into(),
+            provider_data: None,
+        }
+    }
+
+    /// A whole tool call without opaque data.
+    pub fn tool_call(
+        call_id: impl Into<String>,
+        tool_name: impl Into<String>,
+        arguments: impl Into<String>,
+    ) -> Self {
+        Self::ToolCall {
+            call_id: call_id.into(),
+            tool_name: tool_name.into(),
+            arguments: arguments.into(),
+            provider_data: None,
+        }
+    }
+
+    /// The end of an answer, without usage.
+    #[must_use]
+    pub fn done() -> Self {
+        Self::Done {
+            usage: None,
+            stop_reason: None,
+            provider_data: None,
+        }
+    }
+}
+
+/// Why a model stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum StopReason {
+    /// The answer is finished.
+    EndTurn,
+    /// The model waits for tool results.
+    ToolUse,
+    /// The limit of output tokens was reached: the answer is cut.
+    Length,
+    /// The provider's content filter stopped it.
+    ContentFilter,
+    /// Anything else.
+    Other,
+}
+
+/// What a model call, a turn or a session cost, in tokens. Absent means unknown, not zero.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+pub struct Usage {
+    /// The whole input, cached parts included.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "bindings", specta(optional, type = Option<u32>))]
+    pub input_tokens: Option<u64>,
+    /// The output, reasoning included.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "bindings", specta(optional, type = Option<u32>))]
+    pub output_tokens: Option<u64>,
+    /// The part of the input that came from the provider's cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "bindings", specta(optional, type = Option<u32>))]
+    pub cached_input_tokens: Option<u64>,
+    /// The part of the output that was reasoning.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "bindings", specta(optional, type = Option<u32>))]
+    pub reasoning_tokens: Option<u64>,
+}
+
+impl Usage {
+    /// Adds what another call cost. Unknown plus known is known.
+    pub fn add(&mut self, other: &Usage) {
+        fn sum(into: &mut Option<u64>, more: Option<u64>) {
+            if let Some(more) = more {
+                *into = Some(into.unwrap_or(0).saturating_add(more));
+            }
+        }
+        sum(&mut self.input_tokens, other.input_tokens);
+        sum(&mut self.output_tokens, other.output_tokens);
+        sum(&mut self.cached_input_tokens, other.cached_input_tokens);
+        sum(&mut self.reasoning_tokens, other.reasoning_tokens);
+    }
+}
+
+/// A failure of a model call.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct ProviderError {
+    /// What kind of failure it is: the agent decides by this alone, never by the message.
+    pub kind: ProviderErrorKind,
+    /// For the user: what failed and what to do.
+    pub message: String,
+}
+
+impl ProviderError {
+    /// A failure of this kind, with a message for the user.
+    pub fn new(kind: ProviderErrorKind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+        }
+    }
+}
+
+/// The kinds of failure the agent tells apart.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
+#[non_exhaustive]
+pub enum ProviderErrorKind {
+    /// The request does not fit the model's window. The only kind that starts overflow recovery.
+    ContextLengthExceeded,
+    /// Too many requests.
+    RateLimited {
+        /// Milliseconds the server asked to wait, if it did.
+        retry_after_ms: Option<u64>,
+    },
+    /// The server is overloaded.
+    Overloaded,
+    /// The connection failed or the stream broke off.
+    Network,
+    /// The server did not answer in time.
+    Timeout,
+    /// The key is missing or wrong.
+    Auth,
+    /// The account has no credit left.
+    Quota,
+    /// The server refuses the request as malformed.
+    InvalidRequest,
+    /// The model cannot take a content block of the request.
+    UnsupportedContent,
+    /// Anything else.
+    Other,
+}
+
+impl ProviderErrorKind {
+    /// Whether the same request may succeed later (the `retryable` field of the error).
+    #[must_use]
+    pub fn is_retryable(&self) -> bool {
+        match self {
+            Self::RateLimited { .. }
+            | Self::Overloaded
+            | Self::Network
+            | Self::Timeout
+            | Self::Other => true,
+            Self::ContextLengthExceeded
+            | Self::Auth
+            | Self::Quota
+            | Self::InvalidRequest
+            | Self::UnsupportedContent => false,
+        }
+    }
+}
