@@ -1,0 +1,4 @@
+fn main() {
+    #[cfg(feature = "tauri")]
+    tauri_plugin::Builder::new(&[]).build();
+}

@@ -1,0 +1,79 @@
+//! The one place where a caller's panic is caught: in futures, streams and plain calls.
+//!
+//! Providers, tools, hooks, plugins and storages are foreign code. Whatever of theirs is
+//! called goes through here, so that a panic becomes a text and never takes a turn, a lock
+//! or the process with it.
+
+use std::any::Any;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use futures_core::Stream;
+use futures_util::FutureExt as _;
+
+/// A caught panic, with the text it carried.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("it panicked: {0}")]
+pub(crate) struct Panicked(String);
+
+impl Panicked {
+    pub(crate) fn from_payload(payload: &(dyn Any + Send)) -> Self {
+        let text = payload
+            .downcast_ref::<&str>()
+            .map(|text| (*text).to_owned())
+            .or_else(|| payload.downcast_ref::<String>().cloned());
+        Self(text.unwrap_or_else(|| "with a payload that is no text".to_owned()))
+    }
+}
+
+/// Why a contained call gave no answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Failure {
+    #[error(transparent)]
+    Panicked(#[from] Panicked),
+    #[error("it did not answer within {} ms", .0.as_millis())]
+    TimedOut(Duration),
+}
+
+/// Calls foreign code that answers at once.
+pub(crate) fn call<T>(run: impl FnOnce() -> T) -> Result<T, Panicked> {
+    catch_unwind(AssertUnwindSafe(run)).map_err(|payload| Panicked::from_payload(&*payload))
+}
+
+/// Awaits foreign code. The future may panic when it is made, too, hence the closure.
+pub(crate) async fn future<F: Future>(make: impl FnOnce() -> F) -> Result<F::Output, Panicked> {
+    let future = call(make)?;
+    AssertUnwindSafe(future)
+        .catch_unwind()
+        .await
+        .map_err(|payload| Panicked::from_payload(&*payload))
+}
+
+/// Awaits foreign code for a limited time.
+pub(crate) async fn limited<F: Future>(
+    limit: Duration,
+    make: impl FnOnce() -> F,
+) -> Result<F::Output, Failure> {
+    match tokio::time::timeout(limit, future(make)).await {
+        Ok(result) => Ok(result?),
+        Err(_) => Err(Failure::TimedOut(limit)),
+    }
+}
+
+/// Polls a foreign stream. After a panic it must not be polled again.
+pub(crate) fn poll_next<S: Stream + ?Sized>(
+    stream: Pin<&mut S>,
+    context: &mut Context<'_>,
+) -> Result<Poll<Option<S::Item>>, Panicked> {
+    call(|| stream.poll_next(context))
+}
+
+/// Locks a mutex of the agent. No foreign code runs under one, so a poisoned lock can only
+/// come from a fault of our own, and the data behind it is still the best there is.
+pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

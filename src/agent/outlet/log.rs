@@ -1,0 +1,345 @@
+//! The log of one turn: numbers events, holds text once, wakes who waits.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::task::{Context, Poll};
+
+use serde::{Deserialize, Serialize};
+
+use super::wakers::Wakers;
+use crate::agent::clock::now_ms;
+use crate::agent::contain::lock;
+use crate::agent::error::AgentError;
+use crate::agent::event::{AgentEvent, AgentEventKind, TurnStatus};
+use crate::agent::provider::Usage;
+
+/// Longest part of a delta, in bytes of JSON. Longer provider deltas become several parts.
+pub(super) const PART_JSON_BYTES: usize = 4_096;
+
+/// Longest progress message, in bytes.
+const PROGRESS_BYTES: usize = 4_096;
+
+/// One turn's events.
+#[derive(Debug)]
+pub(crate) struct TurnLog {
+    session_id: Arc<str>,
+    turn_id: Arc<str>,
+    /// Milliseconds since the Unix epoch; times of deltas are stored relative to it.
+    began_at: u64,
+    /// Shared with the outlet and raised under `state` only, so that the order of entries
+    /// is the order of numbers.
+    sequence: Arc<AtomicU64>,
+    state: Mutex<LogState>,
+    /// Set right before the last event is published.
+    outcome: OnceLock<TurnOutcome>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct LogState {
+    pub(super) entries: Vec<Entry>,
+    /// Whether the last event is there; nothing is added after it.
+    pub(super) ended: bool,
+    /// Calls between their start and end event: only these may report progress.
+    running: Vec<Arc<str>>,
+    waiting: Wakers,
+}
+
+#[derive(Debug)]
+pub(super) enum Entry {
+    Event(AgentEvent),
+    Deltas(Deltas),
+}
+
+/// Neighbouring deltas of one kind and step: one text, and where each part ends.
+#[derive(Debug)]
+pub(super) struct Deltas {
+    pub(super) kind: DeltaKind,
+    pub(super) step: u32,
+    pub(super) first_sequence: u64,
+    pub(super) text: String,
+    pub(super) parts: Vec<Part>,
+}
+
+/// The end of a part in its text, and its time after the start of the turn.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Part {
+    pub(super) end: u32,
+    pub(super) after_ms: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DeltaKind {
+    Text,
+    Reasoning,
+}
+
+/// How a turn ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+pub struct TurnOutcome {
+    /// The turn.
+    #[cfg_attr(feature = "bindings", specta(type = String))]
+    pub turn_id: Arc<str>,
+    /// How it ended.
+    pub status: TurnEnding,
+    /// Why it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "bindings", specta(optional))]
+    pub error: Option<AgentError>,
+    /// Number of its last event.
+    #[cfg_attr(feature = "bindings", specta(type = u32))]
+    pub last_sequence: u64,
+    /// Text of its last response, as the `TurnEnd` hooks left it.
+    pub assistant_output: String,
+    /// What it cost.
+    pub usage: Usage,
+}
+
+/// The three ways a turn can end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+pub enum TurnEnding {
+    /// The model's answer is whole.
+    Completed,
+    /// The turn failed.
+    Failed,
+    /// The user cancelled.
+    Cancelled,
+}
+
+impl TurnLog {
+    pub(super) fn new(
+        session_id: &Arc<str>,
+        turn_id: &Arc<str>,
+        sequence: &Arc<AtomicU64>,
+    ) -> Self {
+        Self {
+            session_id: Arc::clone(session_id),
+            turn_id: Arc::clone(turn_id),
+            began_at: now_ms(),
+            sequence: Arc::clone(sequence),
+            state: Mutex::default(),
+            outcome: OnceLock::new(),
+        }
+    }
+
+    pub(crate) fn session_id(&self) -> &Arc<str> {
+        &self.session_id
+    }
+
+    pub(crate) fn turn_id(&self) -> &Arc<str> {
+        &self.turn_id
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        lock(&self.state).ended
+    }
+
+    /// How the turn ended, once it has.
+    pub(crate) fn outcome(&self) -> Option<&TurnOutcome> {
+        self.outcome.get()
+    }
+
+    /// Adds an event other than a delta.
+    pub(crate) fn push(&self, kind: AgentEventKind) {
+        let woken = {
+            let mut state = lock(&self.state);
+            if state.ended {
+                return;
+            }
+            match &kind {
+                AgentEventKind::ToolCallStart { call_id, .. } => {
+                    state.running.push(Arc::clone(call_id));
+                }
+                AgentEventKind::ToolCallEnd { call_id, .. } => {
+                    state.running.retain(|running| running != call_id);
+                }
+                _ => {}
+            }
+            self.add_event(&mut state, kind);
+            state.waiting.take()
+        };
+        woken.wake();
+    }
+
+    /// Adds the last event and fixes the outcome.
+    pub(crate) fn end(&self, kind: AgentEventKind) {
+        debug_assert!(kind.is_terminal());
+        let woken = {
+            let mut state = lock(&self.state);
+            if state.ended {
+                return;
+            }
+            let sequence = self.add_event(&mut state, kind.clone());
+            let _ = self.outcome.set(self.outcome_of(kind, sequence));
+            state.ended = true;
+            state.waiting.take()
+        };
+        woken.wake();
+    }
+
+    fn outcome_of(&self, kind: AgentEventKind, last_sequence: u64) -> TurnOutcome {
+        let (status, error, assistant_output, usage) = match kind {
+            AgentEventKind::TurnComplete {
+                status,
+                error,
+                assistant_output,
+                usage,
+                ..
+            } => {
+                let ending = match status {
+                    TurnStatus::Completed => TurnEnding::Completed,
+                    TurnStatus::Failed => TurnEnding::Failed,
+                };
+                (ending, error, assistant_output, usage)
+            }
+            AgentEventKind::TurnCancelled { usage } => {
+                (TurnEnding::Cancelled, None, String::new(), usage)
+            }
+            _ => (TurnEnding::Failed, None, String::new(), Usage::default()),
+        };
+        TurnOutcome {
+            turn_id: Arc::clone(&self.turn_id),
+            status,
+            error,
+            last_sequence,
+            assistant_output,
+            usage,
+        }
+    }
+
+    fn add_event(&self, state: &mut LogState, kind: AgentEventKind) -> u64 {
+        let sequence = self.next_sequence();
+        state.entries.push(Entry::Event(AgentEvent {
+            session_id: Arc::clone(&self.session_id),
+            turn_id: Arc::clone(&self.turn_id),
+            timestamp: now_ms(),
+            sequence,
+            kind,
+        }));
+        sequence
+    }
+
+    /// Called under `state` only.
+    fn next_sequence(&self) -> u64 {
+        self.sequence.fetch_add(1, Ordering::AcqRel) + 1
+    }
+
+    /// Adds a delta; a long one becomes several parts with a number each.
+    pub(crate) fn push_delta(&self, kind: DeltaKind, step: u32, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        let woken = {
+            let mut state = lock(&self.state);
+            if state.ended {
+                return;
+            }
+            for part in parts_of(text) {
+                self.add_part(&mut state, kind, step, part);
+            }
+            state.waiting.take()
+        };
+        woken.wake();
+    }
+
+    fn add_part(&self, state: &mut LogState, kind: DeltaKind, step: u32, text: &str) {
+        let sequence = self.next_sequence();
+        let elapsed = now_ms().saturating_sub(self.began_at);
+        let after_ms = u32::try_from(elapsed).unwrap_or(u32::MAX);
+        if let Some(Entry::Deltas(deltas)) = state.entries.last_mut()
+            && deltas.kind == kind
+            && deltas.step == step
+            && deltas.first_sequence + deltas.parts.len() as u64 == sequence
+            && let Ok(end) = u32::try_from(deltas.text.len() + text.len())
+        {
+            deltas.text.push_str(text);
+            deltas.parts.push(Part { end, after_ms });
+            return;
+        }
+        state.entries.push(Entry::Deltas(Deltas {
+            kind,
+            step,
+            first_sequence: sequence,
+            text: text.to_owned(),
+            parts: vec![Part {
+                // A part is at most PART_JSON_BYTES long.
+                end: u32::try_from(text.len()).unwrap_or(u32::MAX),
+                after_ms,
+            }],
+        }));
+    }
+
+    /// Adds the progress of a running call.
+    pub(crate) fn progress(&self, call_id: &Arc<str>, mut message: String) {
+        message.truncate(message.floor_char_boundary(PROGRESS_BYTES));
+        let running = lock(&self.state).running.contains(call_id);
+        if running {
+            self.push(AgentEventKind::ToolProgress {
+                call_id: Arc::clone(call_id),
+                message,
+            });
+        }
+    }
+
+    /// Reads under the log's lock; where `read` gives nothing and the turn goes on, the
+    /// task is woken at the next event.
+    pub(super) fn poll_read<T>(
+        &self,
+        context: &Context<'_>,
+        read: impl FnOnce(&TurnLog, &LogState) -> Option<T>,
+    ) -> Poll<Option<T>> {
+        let mut state = lock(&self.state);
+        match read(self, &state) {
+            Some(read) => Poll::Ready(Some(read)),
+            None if state.ended => Poll::Ready(None),
+            None => {
+                state.waiting.add(context);
+                Poll::Pending
+            }
+        }
+    }
+
+    pub(super) fn read<T>(&self, read: impl FnOnce(&TurnLog, &LogState) -> T) -> T {
+        read(self, &lock(&self.state))
+    }
+
+    pub(super) fn began_at(&self) -> u64 {
+        self.began_at
+    }
+}
+
+/// Bytes the character takes inside a JSON string.
+pub(super) fn json_len(c: char) -> usize {
+    match c {
+        '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
+        c if c < ' ' => 6,
+        c => c.len_utf8(),
+    }
+}
+
+/// Cuts a text so that no part exceeds [`PART_JSON_BYTES`] as JSON.
+fn parts_of(mut text: &str) -> impl Iterator<Item = &str> {
+    std::iter::from_fn(move || {
+        if text.is_empty() {
+            return None;
+        }
+        // Most deltas are short enough however they are escaped.
+        let end = if text.len() <= PART_JSON_BYTES / 6 {
+            text.len()
+        } else {
+            let mut bytes = 0;
+            text.char_indices()
+                .find(|(_, c)| {
+                    bytes += json_len(*c);
+                    bytes > PART_JSON_BYTES
+                })
+                .map_or(text.len(), |(at, _)| at)
+        };
+        let (part, rest) = text.split_at(end);
+        text = rest;
+        Some(part)
+    })
+}

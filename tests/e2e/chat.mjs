@@ -1,0 +1,180 @@
+// The chat app as a person sees it: what is on the screen, and what one can do about it.
+// Tests speak in these words; only this file knows the page's `data-testid`s.
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { RunningApp } from "./launch.mjs";
+import { Key, until } from "./webdriver.mjs";
+
+const testId = (id) => `[data-testid="${id}"]`;
+
+/** Collects the whole thread in one go, so that what is compared belongs to one moment. */
+const LOOK = `
+  const all = (id) => [...document.querySelectorAll('[data-testid="' + id + '"]')];
+  const text = (element) => element.innerText.trim();
+  const entries = document.querySelectorAll(
+    '[data-testid="message-user"], [data-testid="message-assistant"], [data-testid="tool-card"], [data-testid="error-note"]');
+  return {
+    ready: all("composer-input").length === 1,
+    state: all("turn-state")[0]?.dataset.state ?? null,
+    draft: all("composer-input")[0]?.value ?? null,
+    sessions: all("session-item").map(text),
+    entries: [...entries].map((element) => ({
+      kind: element.dataset.testid,
+      text: text(element),
+      tool: element.dataset.tool ?? null,
+      state: element.dataset.state ?? null,
+      code: element.dataset.code ?? null,
+    })),
+  };`;
+
+/** The open chat app. */
+export class Chat {
+  #app;
+
+  constructor(app) {
+    this.#app = app;
+  }
+
+  /** Starts the app and waits until one can type. */
+  static async open(options) {
+    const chat = new Chat(await RunningApp.start(options));
+    try {
+      await chat.untilReady();
+    } catch (error) {
+      await chat.kill();
+      throw new Error(`${error.message}\n${chat.#app.output}`, { cause: error });
+    }
+    return chat;
+  }
+
+  get browser() {
+    return this.#app.browser;
+  }
+
+  close() {
+    return this.#app.close();
+  }
+
+  kill() {
+    return this.#app.kill();
+  }
+
+  /** What is on the screen now. */
+  async look() {
+    const screen = await this.browser.evaluate(LOOK);
+    const entries = (kind) => screen.entries.filter((entry) => entry.kind === kind);
+    const said = entries("message-user");
+    return {
+      ...screen,
+      said: said.map(({ text }) => text),
+      answers: entries("message-assistant").map(({ text }) => text),
+      tools: entries("tool-card"),
+      errors: entries("error-note"),
+      /** What came after the person's last message. */
+      reply: said.length ? screen.entries.slice(screen.entries.lastIndexOf(said.at(-1)) + 1) : screen.entries,
+    };
+  }
+
+  /** Waits until the screen is as described and answers it; on failure the last screen is told. */
+  async until(what, condition, limitMs) {
+    let screen;
+    try {
+      return await until(
+        what,
+        async () => {
+          screen = await this.look();
+          return condition(screen) && screen;
+        },
+        limitMs,
+      );
+    } catch (error) {
+      error.message += `\nThe screen was: ${JSON.stringify(screen, null, 1)}`;
+      throw error;
+    }
+  }
+
+  untilReady() {
+    return this.until("the chat to open", ({ ready, state }) => ready && state !== null, 30_000);
+  }
+
+  /** Types a message and presses the send button. */
+  async send(text) {
+    await this.type(text);
+    await this.press("send-button");
+  }
+
+  /** Types into the composer, behind what is there. */
+  async type(text) {
+    await (await this.element("composer-input")).type(text);
+  }
+
+  /** Types a key that has no character, e.g. `Key.escape`, into the composer. */
+  async key(key) {
+    await this.type(key);
+  }
+
+  /** Empties the composer the way a person does. */
+  async clearDraft() {
+    const { draft } = await this.look();
+    await this.key(Key.backspace.repeat(draft.length));
+    await this.until("an empty composer", (screen) => screen.draft === "");
+  }
+
+  /** Clicks what carries this test id, once it is there and can be clicked. */
+  async press(id) {
+    await until(`${id} to be enabled`, async () => {
+      const found = await this.browser.find(testId(id));
+      if (!found || !(await found.isEnabled())) return false;
+      await found.click();
+      return true;
+    });
+  }
+
+  /** Clicks the session with this text in the sidebar. */
+  async openSession(text) {
+    await until(`the session "${text}" in the sidebar`, async () => {
+      for (const item of await this.browser.all(testId("session-item"))) {
+        if (!(await item.text()).includes(text)) continue;
+        await item.click();
+        return true;
+      }
+      return false;
+    });
+  }
+
+  /** Sends a message, waits for the end of its turn and answers the screen. */
+  async ask(text, limitMs = 30_000) {
+    await this.send(text);
+    return this.untilAnswered(text, limitMs);
+  }
+
+  untilAnswered(text, limitMs) {
+    return this.until(
+      `the end of the turn "${text}"`,
+      ({ said, reply, state }) => said.at(-1)?.includes(text) && reply.some((entry) => entry.text) && state === "idle",
+      limitMs,
+    );
+  }
+
+  /** Waits for a running turn whose answer has at least so many characters, and answers the screen. */
+  untilStreaming(characters) {
+    return this.until(
+      `a running answer of ${characters} characters`,
+      ({ state, answers }) => state === "running" && (answers.at(-1)?.length ?? 0) >= characters,
+    );
+  }
+
+  async element(id) {
+    return until(`${id} to appear`, () => this.browser.find(testId(id)));
+  }
+
+  reload() {
+    return this.browser.reload().then(() => this.untilReady());
+  }
+
+  /** Writes what is seen as a PNG into the folder. */
+  async photograph(folder, name) {
+    await mkdir(folder, { recursive: true });
+    await writeFile(join(folder, `${name}.png`), await this.browser.screenshot());
+  }
+}
