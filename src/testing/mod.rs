@@ -1,0 +1,28 @@
+//! For tests of apps, providers, tools and storages (feature `testing`).
+
+mod gate;
+mod manual;
+mod models;
+mod provider;
+mod request;
+mod sessions;
+mod step;
+mod stored;
+mod stream;
+mod transcript;
+
+pub use gate::Gate;
+pub use manual::{Manual, ManualEnd};
+pub use models::{reasoning_model, text_model, toolless_model, vision_model};
+pub use provider::ScriptedProvider;
+pub use request::{assistant, assistant_call, request, tool_result, user};
+pub use sessions::InMemorySessions;
+pub use step::{
+    Step, call, call_with, done, done_with, done_with_data, error, gate, panic_in_chat, panic_with,
+    reasoning, reasoning_with, refuse, text, until_cancelled, wait, yield_once,
+};
+pub use stored::{
+    assistant_message, at, call_part, cut_message, metadata, session_created, text_part,
+    tool_call_stored, tool_result_stored, user_message,
+};
+pub use transcript::validate_transcript;
