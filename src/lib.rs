@@ -1,5 +1,8 @@
 //! A complete LLM agent for Tauri apps.
 mod agent;
+#[cfg(feature = "testing")]
+pub mod testing;
+
 pub use agent::config::*;
 pub use agent::error::*;
 pub use agent::event::*;
