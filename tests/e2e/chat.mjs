@@ -172,9 +172,22 @@ export class Chat {
     return this.browser.reload().then(() => this.untilReady());
   }
 
-  /** Writes what is seen as a PNG into the folder. */
+  /**
+   * Writes what is seen as a PNG into the folder.
+   *
+   * WebKit answers the first screenshot with the frame before the last change, so pictures are taken
+   * until two are the same; a page that keeps moving is taken as it is after some.
+   */
   async photograph(folder, name) {
     await mkdir(folder, { recursive: true });
-    await writeFile(join(folder, `${name}.png`), await this.browser.screenshot());
+    let picture = await this.browser.screenshot();
+    for (let attempt = 0; attempt < 8; attempt += 1) {
+      const next = await this.browser.screenshot();
+      if (attempt > 0 && next.equals(picture)) break;
+      picture = next;
+    }
+    const file = join(folder, `${name}.png`);
+    await writeFile(file, picture);
+    return file;
   }
 }
