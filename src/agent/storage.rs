@@ -398,8 +398,10 @@ pub struct SessionOverrides {
 pub struct CompactionRecord {
     /// How.
     pub method: CompactMethod,
-    /// What stands for everything removed so far.
-    pub summary: String,
+    /// What stands for everything removed so far; absent while nothing was removed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "bindings", specta(optional))]
+    pub summary: Option<String>,
     /// Events before this index are no longer part of the context ...
     #[cfg_attr(feature = "bindings", specta(type = u32))]
     pub boundary: u64,

@@ -1,0 +1,319 @@
+//! The context of a session: what the model is sent, kept ready at all times (chapter 5.2).
+//!
+//! Events go in as they are stored. The messages of the next request, their estimated size
+//! and the way back to the events for a compaction are there without any walk.
+
+pub(crate) mod compact;
+pub(crate) mod estimate;
+pub(crate) mod normalize;
+pub(crate) mod transcript;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::message::{ContentBlock, Messages};
+use super::provider::{PromptBlock, ToolSpec, Usage};
+use super::storage::{
+    CompactionRecord, MessageStatus, SessionEvent, SessionEventKind, SessionMetadata,
+};
+use estimate::{QUARTERS, Quarters};
+pub(crate) use normalize::{SkillPrompt, View};
+use normalize::Normalizer;
+
+/// What the model is sent, and what it was made of.
+#[derive(Debug)]
+pub(crate) struct Context {
+    /// Everything that is part of the context, in order of index.
+    events: Vec<Arc<SessionEvent>>,
+    /// The newest compaction; everything before its boundary but the pinned message is gone.
+    compaction: Option<CompactionRecord>,
+    refused_images: HashSet<u64>,
+    skill: Option<SkillPrompt>,
+    folded: Normalizer,
+    /// Cost of system prompt and tool schemas.
+    fixed: Quarters,
+    calibration: Option<Calibration>,
+    /// Length of `events` when a compaction freed nothing.
+    stalled_at: Option<usize>,
+}
+
+/// A provider's own count, in place of the estimate of what it covered.
+#[derive(Debug, Clone, Copy)]
+struct Calibration {
+    reported: Quarters,
+    /// What the estimate was for the same.
+    covered: Quarters,
+}
+
+impl Context {
+    pub(crate) fn new(view: View) -> Self {
+        Self {
+            events: Vec::new(),
+            compaction: None,
+            refused_images: HashSet::new(),
+            skill: None,
+            folded: Normalizer::new(view, None, HashSet::new(), None),
+            fixed: 0,
+            calibration: None,
+            stalled_at: None,
+        }
+    }
+
+    /// The context of a stored session: everything after the newest compaction.
+    pub(crate) fn restore(view: View, events: Vec<SessionEvent>) -> Self {
+        let mut this = Self::new(view);
+        for event in &events {
+            match &event.kind {
+                SessionEventKind::Metadata {
+                    metadata: SessionMetadata::Compacted(record),
+                } => this.compaction = Some(record.clone()),
+                SessionEventKind::Metadata {
+                    metadata: SessionMetadata::ImagesRefused { indices },
+                } => this.refused_images.extend(indices),
+                _ => {}
+            }
+        }
+        this.events = events.into_iter().map(Arc::new).collect();
+        this.drop_compacted();
+        this.refold();
+        this
+    }
+
+    /// Takes an event that was stored.
+    pub(crate) fn push(&mut self, event: &Arc<SessionEvent>) {
+        self.folded.push(event);
+        self.events.push(Arc::clone(event));
+    }
+
+    /// The messages of the next request.
+    pub(crate) fn messages(&mut self) -> Messages {
+        self.folded.close_round();
+        self.folded.messages().clone()
+    }
+
+    /// How many messages the next request has.
+    pub(crate) fn message_count(&self) -> usize {
+        self.folded.messages().len()
+    }
+
+    /// Estimated size of the next request, in tokens.
+    pub(crate) fn tokens(&self) -> u64 {
+        let estimated = self.estimated();
+        let quarters = match self.calibration {
+            Some(known) => known.reported + estimated.saturating_sub(known.covered),
+            None => estimated,
+        };
+        quarters / QUARTERS
+    }
+
+    /// Size of the part that compaction cannot change, in tokens.
+    pub(crate) fn fixed_tokens(&self) -> u64 {
+        self.fixed / QUARTERS
+    }
+
+    fn estimated(&self) -> Quarters {
+        self.fixed + self.folded.cost()
+    }
+
+    /// Says what else is part of every request.
+    pub(crate) fn set_fixed(&mut self, system: &[PromptBlock], tools: &[ToolSpec]) {
+        let fixed = estimate::fixed(system, tools);
+        if fixed != self.fixed {
+            self.fixed = fixed;
+            self.calibration = None;
+        }
+    }
+
+    /// The estimate of a request that is about to be sent, to be compared with the
+    /// provider's count later.
+    pub(crate) fn request_cost(&self) -> Quarters {
+        self.estimated()
+    }
+
+    /// Takes the provider's count of a request. Nothing and zero are no counts.
+    pub(crate) fn calibrate(&mut self, request_cost: Quarters, usage: &Usage) {
+        if let Some(input) = usage.input_tokens.filter(|tokens| *tokens > 0) {
+            self.calibration = Some(Calibration {
+                reported: input.saturating_mul(QUARTERS),
+                covered: request_cost,
+            });
+        }
+    }
+
+    /// Whether a call id is taken.
+    pub(crate) fn knows_call(&self, id: &str) -> bool {
+        self.folded.knows_call(id)
+    }
+
+    pub(crate) fn view(&self) -> &View {
+        self.folded.view()
+    }
+
+    /// Goes on with another model.
+    pub(crate) fn set_view(&mut self, view: View) {
+        if *self.folded.view() != view {
+            self.refold_with(view);
+        }
+    }
+
+    /// Puts a skill's prompt before a user message, or takes it out again.
+    pub(crate) fn set_skill(&mut self, skill: Option<SkillPrompt>) {
+        if self.skill == skill {
+            return;
+        }
+        // A message that is still to come needs no new fold of what is there.
+        let ahead = skill.as_ref().is_some_and(|skill| {
+            self.events
+                .last()
+                .is_none_or(|last| last.index < skill.before)
+        });
+        self.skill.clone_from(&skill);
+        if ahead {
+            self.folded.expect_skill(skill);
+        } else {
+            self.refold();
+        }
+    }
+
+    /// The newest user message, with its index.
+    pub(crate) fn newest_user(&self) -> Option<(u64, &[ContentBlock])> {
+        self.events.iter().rev().find_map(|event| match &event.kind {
+            SessionEventKind::UserMessage { content } => Some((event.index, content.as_slice())),
+            _ => None,
+        })
+    }
+
+    /// Whether the newest user message holds images that the model is shown.
+    pub(crate) fn newest_user_shows_images(&self) -> Option<u64> {
+        let (index, content) = self.newest_user()?;
+        let has_images = content
+            .iter()
+            .any(|block| matches!(block, ContentBlock::Image { .. }));
+        (has_images && self.view().vision && !self.refused_images.contains(&index)).then_some(index)
+    }
+
+    /// Makes the images of a message placeholders from now on.
+    pub(crate) fn refuse_images(&mut self, index: u64) {
+        if self.refused_images.insert(index) {
+            self.refold();
+        }
+    }
+
+    /// Whether the last turn did not end with a whole answer, so that it can be run again.
+    pub(crate) fn is_unanswered(&self) -> bool {
+        self.events
+            .iter()
+            .rev()
+            .find_map(|event| match &event.kind {
+                SessionEventKind::UserMessage { .. }
+                | SessionEventKind::ToolCall { .. }
+                | SessionEventKind::ToolResult { .. } => Some(true),
+                SessionEventKind::AssistantMessage { parts, status, .. } => Some(
+                    *status == MessageStatus::Incomplete
+                        || parts.iter().any(|part| {
+                            matches!(part, super::message::AssistantPart::ToolCall { .. })
+                        }),
+                ),
+                SessionEventKind::Metadata { metadata } => match metadata {
+                    SessionMetadata::TurnInterrupted { .. } => Some(true),
+                    SessionMetadata::TurnEndedSilently => Some(false),
+                    _ => None,
+                },
+                SessionEventKind::SystemMessage { .. } => None,
+            })
+            .unwrap_or(false)
+    }
+
+    /// Whether the last turn ends in the open: neither answered nor marked as interrupted.
+    pub(crate) fn ends_in_the_open(&self) -> bool {
+        let marked = self.events.iter().rev().find_map(|event| match &event.kind {
+            SessionEventKind::Metadata {
+                metadata: SessionMetadata::TurnInterrupted { .. },
+            } => Some(true),
+            SessionEventKind::AssistantMessage {
+                status: MessageStatus::Incomplete,
+                ..
+            } => Some(true),
+            SessionEventKind::UserMessage { .. }
+            | SessionEventKind::AssistantMessage { .. }
+            | SessionEventKind::ToolCall { .. }
+            | SessionEventKind::ToolResult { .. } => Some(false),
+            _ => None,
+        });
+        self.is_unanswered() && marked != Some(true)
+    }
+
+    /// Events after `index`, for what looks at the session's new part only.
+    pub(crate) fn events(&self) -> &[Arc<SessionEvent>] {
+        &self.events
+    }
+
+    pub(crate) fn compaction(&self) -> Option<&CompactionRecord> {
+        self.compaction.as_ref()
+    }
+
+    /// Whether a compaction is worth trying.
+    pub(crate) fn may_compact(&self) -> bool {
+        self.stalled_at != Some(self.events.len())
+    }
+
+    /// Remembers that a compaction freed nothing at this length.
+    pub(crate) fn compaction_freed_nothing(&mut self) {
+        self.stalled_at = Some(self.events.len());
+    }
+
+    /// Replaces what a compaction removes.
+    pub(crate) fn compact(&mut self, record: CompactionRecord) {
+        self.compaction = Some(record);
+        self.calibration = None;
+        self.drop_compacted();
+        self.refold();
+    }
+
+    /// What the context would cost with this compaction, in tokens.
+    pub(crate) fn tokens_with(&self, record: &CompactionRecord) -> u64 {
+        let mut folded = Normalizer::new(
+            self.view().clone(),
+            Some(record),
+            self.refused_images.clone(),
+            self.skill.clone(),
+        );
+        for event in self.events.iter().filter(|event| record.keeps(event)) {
+            folded.push(event);
+        }
+        folded.close_round();
+        (self.fixed + folded.cost()) / QUARTERS
+    }
+
+    fn drop_compacted(&mut self) {
+        if let Some(record) = &self.compaction {
+            self.events.retain(|event| record.keeps(event));
+        }
+    }
+
+    fn refold(&mut self) {
+        let view = self.view().clone();
+        self.refold_with(view);
+    }
+
+    fn refold_with(&mut self, view: View) {
+        let mut folded = Normalizer::new(
+            view,
+            self.compaction.as_ref(),
+            self.refused_images.clone(),
+            self.skill.clone(),
+        );
+        for event in &self.events {
+            folded.push(event);
+        }
+        self.folded = folded;
+        self.calibration = None;
+    }
+}
+
+impl CompactionRecord {
+    /// Whether an event is still part of the context.
+    fn keeps(&self, event: &SessionEvent) -> bool {
+        event.index >= self.boundary || self.pinned == Some(event.index)
+    }
+}

@@ -1,0 +1,312 @@
+//! Writing a session down: in order, nothing twice, nothing lost while the storage is down
+//! (chapter 3.6).
+//!
+//! Every event gets its index here. While a write fails, later events are buffered without
+//! waiting, and one background task writes what is missing as soon as the storage answers.
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use super::clock::now_ms;
+use super::contain::{self, lock};
+use super::error::AgentError;
+use super::storage::{SessionEvent, SessionEventKind, SessionStorage, StorageError};
+
+/// First and longest pause between two probes of a storage that is down.
+const PROBE_PAUSE: Duration = Duration::from_millis(500);
+const LONGEST_PROBE_PAUSE: Duration = Duration::from_secs(15);
+
+/// The way of a session's events into the storage.
+pub(crate) struct Journal {
+    session_id: Arc<str>,
+    storage: Option<Arc<dyn SessionStorage>>,
+    limit: Duration,
+    state: Mutex<State>,
+    /// Held while a batch is being written, so that batches never overtake each other.
+    writing: Arc<tokio::sync::Mutex<()>>,
+    /// Ends the probe when the session is closed.
+    closed: CancellationToken,
+}
+
+#[derive(Default)]
+struct State {
+    next_index: u64,
+    /// Written together with the first message; a session without any leaves no trace.
+    prelude: Vec<SessionEventKind>,
+    /// What could not be written yet, in order. Not empty means: the storage is down.
+    backlog: VecDeque<Arc<SessionEvent>>,
+    probing: bool,
+    /// Everything, where there is no storage to read it from.
+    kept: Vec<Arc<SessionEvent>>,
+}
+
+/// What became of a write.
+#[derive(Debug)]
+pub(crate) enum Written {
+    /// It is stored, or kept where there is no storage.
+    Stored,
+    /// It failed, the first since the storage was up: worth telling. The event is buffered.
+    Failed(AgentError),
+    /// The storage was down already; the event is buffered.
+    Buffered,
+}
+
+impl Journal {
+    pub(crate) fn new(
+        session_id: &Arc<str>,
+        storage: Option<Arc<dyn SessionStorage>>,
+        limit: Duration,
+        next_index: u64,
+        prelude: Vec<SessionEventKind>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            session_id: Arc::clone(session_id),
+            storage,
+            limit,
+            state: Mutex::new(State {
+                next_index,
+                prelude,
+                ..State::default()
+            }),
+            writing: Arc::default(),
+            closed: CancellationToken::new(),
+        })
+    }
+
+    /// Whether anything is stored at all.
+    pub(crate) fn is_stored(&self) -> bool {
+        self.storage.is_some()
+    }
+
+    /// The events of a session without storage, after `after`, at most `limit`.
+    pub(crate) fn kept(&self, after: Option<u64>, limit: usize) -> Vec<SessionEvent> {
+        lock(&self.state)
+            .kept
+            .iter()
+            .filter(|event| after.is_none_or(|after| event.index > after))
+            .take(limit)
+            .map(|event| SessionEvent::clone(event))
+            .collect()
+    }
+
+    /// Adds facts that go in front of the next first write.
+    pub(crate) fn add_prelude(&self, kind: SessionEventKind) {
+        lock(&self.state).prelude.push(kind);
+    }
+
+    /// Whether the session was never written.
+    pub(crate) fn is_unwritten(&self) -> bool {
+        lock(&self.state).next_index == 0
+    }
+
+    /// Takes the next index.
+    pub(crate) fn reserve(&self) -> u64 {
+        let mut state = lock(&self.state);
+        let index = state.next_index;
+        state.next_index += 1;
+        index
+    }
+
+    /// An event with the next index, or with one reserved before.
+    pub(crate) fn event(
+        &self,
+        turn_id: &Arc<str>,
+        reserved: Option<u64>,
+        kind: SessionEventKind,
+    ) -> Arc<SessionEvent> {
+        Arc::new(SessionEvent {
+            index: reserved.unwrap_or_else(|| self.reserve()),
+            timestamp: now_ms(),
+            turn_id: Arc::clone(turn_id),
+            kind,
+        })
+    }
+
+    /// Writes the first event of a turn, with everything that waits to go before it: all or
+    /// nothing.
+    ///
+    /// # Errors
+    /// `STORAGE_ERROR`; nothing is kept, and the same can be written again.
+    pub(crate) async fn write_first(
+        self: &Arc<Self>,
+        turn_id: &Arc<str>,
+        kind: SessionEventKind,
+    ) -> Result<Vec<Arc<SessionEvent>>, AgentError> {
+        let writing = self.writing.lock().await;
+        self.write_backlog().await?;
+        let batch: Vec<SessionEvent> = {
+            let state = lock(&self.state);
+            let kinds = state.prelude.iter().cloned().chain([kind]);
+            (state.next_index..)
+                .zip(kinds)
+                .map(|(index, kind)| SessionEvent {
+                    index,
+                    timestamp: now_ms(),
+                    turn_id: Arc::clone(turn_id),
+                    kind,
+                })
+                .collect()
+        };
+        self.append(&batch).await?;
+        drop(writing);
+        let mut state = lock(&self.state);
+        state.next_index += batch.len() as u64;
+        state.prelude.clear();
+        let events: Vec<Arc<SessionEvent>> = batch.into_iter().map(Arc::new).collect();
+        if self.storage.is_none() {
+            state.kept.extend(events.iter().cloned());
+        }
+        Ok(events)
+    }
+
+    /// Writes an event, or buffers it while the storage is down.
+    pub(crate) async fn write(self: &Arc<Self>, event: &Arc<SessionEvent>) -> Written {
+        if self.storage.is_none() {
+            lock(&self.state).kept.push(Arc::clone(event));
+            return Written::Stored;
+        }
+        if self.buffer_if_down(event) {
+            return Written::Buffered;
+        }
+        let _writing = self.writing.lock().await;
+        // It may have gone down while this write waited for its turn.
+        if self.buffer_if_down(event) {
+            return Written::Buffered;
+        }
+        match self.append(std::slice::from_ref(&**event)).await {
+            Ok(()) => Written::Stored,
+            Err(error) => {
+                let mut state = lock(&self.state);
+                state.backlog.push_back(Arc::clone(event));
+                self.start_probe(&mut state);
+                Written::Failed(error)
+            }
+        }
+    }
+
+    fn buffer_if_down(&self, event: &Arc<SessionEvent>) -> bool {
+        let mut state = lock(&self.state);
+        let down = !state.backlog.is_empty();
+        if down {
+            state.backlog.push_back(Arc::clone(event));
+        }
+        down
+    }
+
+    /// Stores the text so far of a message that is still streaming, in the background, unless
+    /// another write is under way. Whether it works out shows at the next real write.
+    pub(crate) fn snapshot(self: &Arc<Self>, event: Arc<SessionEvent>) {
+        if !lock(&self.state).backlog.is_empty() {
+            return;
+        }
+        let Ok(writing) = Arc::clone(&self.writing).try_lock_owned() else {
+            return;
+        };
+        let this = Arc::clone(self);
+        // Owned by the lock it holds: every later write waits for it, for at most the limit.
+        tokio::spawn(async move {
+            if let Err(error) = this.append(std::slice::from_ref(&*event)).await {
+                tracing::debug!(session = %this.session_id, %error, "a snapshot was not stored");
+            }
+            drop(writing);
+        });
+    }
+
+    /// Writes everything that is missing.
+    ///
+    /// # Errors
+    /// `STORAGE_ERROR` saying what is not stored.
+    pub(crate) async fn flush(&self) -> Result<(), AgentError> {
+        let _writing = self.writing.lock().await;
+        self.write_backlog().await.map_err(|error| {
+            let missing = lock(&self.state).backlog.len();
+            AgentError::storage(
+                &format!("{missing} events of the session are not stored"),
+                &error.message,
+            )
+        })
+    }
+
+    /// Ends the background work; called once nothing is written any more.
+    pub(crate) fn close(&self) {
+        self.closed.cancel();
+    }
+
+    /// Called with `writing` held.
+    async fn write_backlog(&self) -> Result<(), AgentError> {
+        loop {
+            let missing: Vec<Arc<SessionEvent>> =
+                lock(&self.state).backlog.iter().cloned().collect();
+            if missing.is_empty() {
+                return Ok(());
+            }
+            let batch: Vec<SessionEvent> = missing
+                .iter()
+                .map(|event| SessionEvent::clone(event))
+                .collect();
+            self.append(&batch).await?;
+            lock(&self.state).backlog.drain(..batch.len());
+        }
+    }
+
+    fn start_probe(self: &Arc<Self>, state: &mut State) {
+        if state.probing {
+            return;
+        }
+        state.probing = true;
+        let this = Arc::clone(self);
+        // Owned by `closed`: it ends with the session, or once nothing is missing.
+        tokio::spawn(async move {
+            let mut pause = PROBE_PAUSE;
+            loop {
+                tokio::select! {
+                    () = this.closed.cancelled() => return,
+                    () = tokio::time::sleep(pause) => {}
+                }
+                let writing = this.writing.lock().await;
+                let written = this.write_backlog().await;
+                drop(writing);
+                let mut state = lock(&this.state);
+                if written.is_ok() && state.backlog.is_empty() {
+                    state.probing = false;
+                    return;
+                }
+                drop(state);
+                pause = (pause * 2).min(LONGEST_PROBE_PAUSE);
+            }
+        });
+    }
+
+    async fn append(&self, batch: &[SessionEvent]) -> Result<(), AgentError> {
+        let Some(storage) = &self.storage else {
+            return Ok(());
+        };
+        guarded(self.limit, "storing the session failed", || {
+            storage.append(&self.session_id, batch)
+        })
+        .await
+    }
+}
+
+/// Calls a storage: contained, and for a limited time.
+///
+/// # Errors
+/// `STORAGE_ERROR`, beginning with what was being done.
+pub(crate) async fn guarded<T, F>(
+    limit: Duration,
+    doing: &str,
+    make: impl FnOnce() -> F,
+) -> Result<T, AgentError>
+where
+    F: Future<Output = Result<T, StorageError>>,
+{
+    match contain::limited(limit, make).await {
+        Ok(Ok(answer)) => Ok(answer),
+        Ok(Err(error)) => Err(AgentError::storage(doing, &error.message)),
+        Err(failure) => Err(AgentError::storage(doing, &failure.to_string())),
+    }
+}

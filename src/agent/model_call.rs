@@ -1,0 +1,188 @@
+//! One call of a model: contained, limited in silence, ended by a cancel.
+
+use std::future::{Future as _, poll_fn};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::time::{Instant, Sleep};
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+
+use super::contain;
+use super::provider::{
+    ChatEvent, ChatRequest, ChatStream, ModelProvider, ProviderError, ProviderErrorKind,
+    StopReason, Usage,
+};
+
+/// What a model call gives next.
+#[derive(Debug)]
+pub(crate) enum Next {
+    /// A delta, a call or `Done`.
+    Event(ChatEvent),
+    /// The call failed; nothing follows.
+    Failed(ProviderError),
+    /// The user cancelled; the stream is gone.
+    Cancelled,
+}
+
+/// A running model call. Dropping it ends the request.
+pub(crate) struct ModelCall {
+    stream: Option<ChatStream>,
+    cancelled: Pin<Box<WaitForCancellationFutureOwned>>,
+    silence: Silence,
+}
+
+/// The longest wait for the next event.
+struct Silence {
+    limit: Duration,
+    last_event: Instant,
+    /// Set up at the first wait, and moved only when it fires: an event costs no timer.
+    alarm: Option<Pin<Box<Sleep>>>,
+}
+
+impl ModelCall {
+    /// Starts a call. `idle_limit` of zero means no limit.
+    pub(crate) async fn start(
+        provider: &Arc<dyn ModelProvider>,
+        request: ChatRequest,
+        cancel: &CancellationToken,
+        idle_limit: Duration,
+    ) -> Result<Self, Next> {
+        let mut cancelled = Box::pin(cancel.clone().cancelled_owned());
+        let mut silence = Silence {
+            limit: idle_limit,
+            last_event: Instant::now(),
+            alarm: None,
+        };
+        let mut starting = std::pin::pin!(contain::future(|| provider.chat(request, cancel.clone())));
+        let started = poll_fn(|context| {
+            if cancelled.as_mut().poll(context).is_ready() {
+                return Poll::Ready(Err(Next::Cancelled));
+            }
+            match starting.as_mut().poll(context) {
+                Poll::Ready(Ok(Ok(stream))) => Poll::Ready(Ok(stream)),
+                Poll::Ready(Ok(Err(error))) => Poll::Ready(Err(Next::Failed(error))),
+                Poll::Ready(Err(panicked)) => Poll::Ready(Err(Next::Failed(fault(&panicked)))),
+                Poll::Pending => silence
+                    .poll(context)
+                    .map(|error| Err(Next::Failed(error))),
+            }
+        })
+        .await?;
+        Ok(Self {
+            stream: Some(started),
+            cancelled,
+            silence,
+        })
+    }
+
+    /// The next event. After `Failed`, `Cancelled` or `Done` the call must not be asked again.
+    pub(crate) async fn next(&mut self) -> Next {
+        poll_fn(|context| self.poll_next(context)).await
+    }
+
+    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Next> {
+        if self.cancelled.as_mut().poll(context).is_ready() {
+            self.stream = None;
+            return Poll::Ready(Next::Cancelled);
+        }
+        let Some(stream) = &mut self.stream else {
+            return Poll::Ready(Next::Failed(ended_early()));
+        };
+        let polled = contain::poll_next(stream.as_mut(), context);
+        let next = match polled {
+            Ok(Poll::Ready(Some(ChatEvent::Error(error)))) => Next::Failed(error),
+            Ok(Poll::Ready(Some(event))) => {
+                self.silence.last_event = Instant::now();
+                return Poll::Ready(Next::Event(event));
+            }
+            Ok(Poll::Ready(None)) => Next::Failed(ended_early()),
+            Ok(Poll::Pending) => match self.silence.poll(context) {
+                Poll::Ready(error) => Next::Failed(error),
+                Poll::Pending => return Poll::Pending,
+            },
+            Err(panicked) => Next::Failed(fault(&panicked)),
+        };
+        self.stream = None;
+        Poll::Ready(next)
+    }
+}
+
+impl Silence {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<ProviderError> {
+        if self.limit.is_zero() {
+            return Poll::Pending;
+        }
+        let deadline = self.last_event + self.limit;
+        let alarm = self
+            .alarm
+            .get_or_insert_with(|| Box::pin(tokio::time::sleep_until(deadline)));
+        while alarm.as_mut().poll(context).is_ready() {
+            if Instant::now() >= deadline {
+                return Poll::Ready(ProviderError::new(
+                    ProviderErrorKind::Timeout,
+                    format!(
+                        "the model sent nothing for {} ms",
+                        self.limit.as_millis()
+                    ),
+                ));
+            }
+            alarm.as_mut().reset(deadline);
+        }
+        Poll::Pending
+    }
+}
+
+fn ended_early() -> ProviderError {
+    ProviderError::new(
+        ProviderErrorKind::Network,
+        "the connection ended before the answer was complete",
+    )
+}
+
+fn fault(panicked: &contain::Panicked) -> ProviderError {
+    ProviderError::new(
+        ProviderErrorKind::Other,
+        format!("the provider has a fault: {panicked}"),
+    )
+}
+
+/// A whole answer of text, for calls that are not part of the conversation.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) text: String,
+    pub(crate) usage: Option<Usage>,
+    pub(crate) stop_reason: Option<StopReason>,
+}
+
+/// Makes a call and collects its text.
+pub(crate) async fn collect(
+    provider: &Arc<dyn ModelProvider>,
+    request: ChatRequest,
+    cancel: &CancellationToken,
+    idle_limit: Duration,
+) -> Result<Answer, Next> {
+    let mut call = ModelCall::start(provider, request, cancel, idle_limit).await?;
+    let mut text = String::new();
+    loop {
+        match call.next().await {
+            Next::Event(ChatEvent::TextDelta { text: delta }) => text.push_str(&delta),
+            Next::Event(ChatEvent::Done {
+                usage, stop_reason, ..
+            }) => {
+                return Ok(Answer {
+                    text,
+                    usage,
+                    stop_reason,
+                });
+            }
+            Next::Event(
+                ChatEvent::ReasoningDelta { .. }
+                | ChatEvent::ToolCall { .. }
+                | ChatEvent::Error(_),
+            ) => {}
+            end @ (Next::Failed(_) | Next::Cancelled) => return Err(end),
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! From a cursor into a channel: pacing, size of messages, flow control.
+//!
+//! `Channel::send` never blocks and says Ok even if nobody listens, so a forwarder decides
+//! by itself when to send. It never decides what: events come in the order of the log, and
+//! neighbouring deltas of one kind come as one.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use futures_core::Stream;
+use futures_util::StreamExt as _;
+use futures_util::future::poll_immediate;
+use tauri::ipc::Channel;
+use tokio::sync::watch;
+use tokio::time::{sleep, timeout};
+
+use crate::agent::event::{AgentEvent, AgentEventKind};
+
+/// Pause after a delta: one frame at 60 Hz. What comes meanwhile is joined.
+const FRAME: Duration = Duration::from_millis(16);
+
+/// Longest text of a delta message, in bytes of JSON. With its envelope such a message
+/// stays below 8,192 bytes; above that Tauri takes a slower way.
+const DELTA_JSON_BYTES: usize = 4_096;
+
+/// Messages that may be on their way, once the page acknowledges.
+const WINDOW: usize = 32;
+
+/// How long a page may be silent with a full window.
+const SILENCE: Duration = Duration::from_secs(30);
+
+/// Numbers kept for a page that never acknowledges.
+const REMEMBERED: usize = 1_024;
+
+/// Why forwarding ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ended {
+    /// There is nothing more to come.
+    Complete,
+    /// The channel is broken.
+    Broken,
+    /// The page stopped acknowledging.
+    Silent,
+}
+
+/// Sends events into the channel until there are no more.
+///
+/// The number of the newest message that arrived comes through `acks`.
+///
+/// # Order
+/// This task is the only one that sends into the channel: Tauri numbers messages per send.
+pub(super) async fn forward(
+    mut events: impl Stream<Item = AgentEvent> + Unpin,
+    channel: Channel<AgentEvent>,
+    acks: watch::Receiver<Option<u64>>,
+) -> Ended {
+    let mut flow = Flow::new(acks);
+    let mut next = None;
+    loop {
+        let event = match next.take() {
+            Some(event) => event,
+            None => match events.next().await {
+                Some(event) => event,
+                None => return Ended::Complete,
+            },
+        };
+        if !flow.has_room().await {
+            return Ended::Silent;
+        }
+        let (event, following) = join_ready(event, &mut events).await;
+        let pause = following.is_none() && delta_of(&event.kind).is_some();
+        next = following;
+        flow.sent(event.sequence);
+        if channel.send(event).is_err() {
+            return Ended::Broken;
+        }
+        if pause {
+            sleep(FRAME).await;
+        } else {
+            // A long replay must not keep the thread from other tasks.
+            tokio::task::consume_budget().await;
+        }
+    }
+}
+
+/// Joins a delta with its neighbours that are there already. Also gives the event that was
+/// read and did not fit.
+async fn join_ready(
+    mut event: AgentEvent,
+    events: &mut (impl Stream<Item = AgentEvent> + Unpin),
+) -> (AgentEvent, Option<AgentEvent>) {
+    let Some((_, _, text)) = delta_of(&event.kind) else {
+        return (event, None);
+    };
+    let mut bytes = json_bytes(text);
+    while bytes < DELTA_JSON_BYTES {
+        let Some(Some(next)) = poll_immediate(events.next()).await else {
+            return (event, None);
+        };
+        match joined_bytes(&event, &next, bytes) {
+            Some(sum) => {
+                bytes = sum;
+                append(&mut event, next);
+            }
+            None => return (event, Some(next)),
+        }
+    }
+    (event, None)
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Text,
+    Reasoning,
+}
+
+/// Kind, step and text of a delta.
+fn delta_of(kind: &AgentEventKind) -> Option<(Kind, u32, &str)> {
+    match kind {
+        AgentEventKind::TextDelta { step, delta, .. } => Some((Kind::Text, *step, delta)),
+        AgentEventKind::ReasoningDelta { step, delta, .. } => {
+            Some((Kind::Reasoning, *step, delta))
+        }
+        _ => None,
+    }
+}
+
+/// The size of both texts in one message, if they may be one.
+fn joined_bytes(event: &AgentEvent, next: &AgentEvent, bytes: usize) -> Option<usize> {
+    let (kind, step, _) = delta_of(&event.kind)?;
+    let (next_kind, next_step, text) = delta_of(&next.kind)?;
+    let neighbours = event.turn_id == next.turn_id
+        && kind == next_kind
+        && step == next_step
+        && first_sequence(next) == event.sequence + 1;
+    let sum = bytes + json_bytes(text);
+    (neighbours && sum <= DELTA_JSON_BYTES).then_some(sum)
+}
+
+fn first_sequence(event: &AgentEvent) -> u64 {
+    match &event.kind {
+        AgentEventKind::TextDelta { first_sequence, .. }
+        | AgentEventKind::ReasoningDelta { first_sequence, .. } => *first_sequence,
+        _ => event.sequence,
+    }
+}
+
+fn append(event: &mut AgentEvent, next: AgentEvent) {
+    event.sequence = next.sequence;
+    event.timestamp = next.timestamp;
+    if let (
+        AgentEventKind::TextDelta { delta, .. } | AgentEventKind::ReasoningDelta { delta, .. },
+        AgentEventKind::TextDelta { delta: more, .. }
+        | AgentEventKind::ReasoningDelta { delta: more, .. },
+    ) = (&mut event.kind, next.kind)
+    {
+        delta.push_str(&more);
+    }
+}
+
+/// Bytes the text takes inside a JSON string.
+fn json_bytes(text: &str) -> usize {
+    text.bytes()
+        .map(|byte| match byte {
+            b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 0x08 | 0x0c => 2,
+            byte if byte < b' ' => 6,
+            _ => 1,
+        })
+        .sum()
+}
+
+/// What is on its way to the page. It counts from the first acknowledgement on: a page that
+/// never acknowledges gets pacing only.
+struct Flow {
+    acks: watch::Receiver<Option<u64>>,
+    /// Numbers of messages that are not acknowledged, oldest first.
+    on_their_way: VecDeque<u64>,
+}
+
+impl Flow {
+    fn new(acks: watch::Receiver<Option<u64>>) -> Self {
+        Self {
+            acks,
+            on_their_way: VecDeque::new(),
+        }
+    }
+
+    /// Waits until one more message may be sent; false if the page went silent.
+    async fn has_room(&mut self) -> bool {
+        loop {
+            let Some(acknowledged) = *self.acks.borrow_and_update() else {
+                return true;
+            };
+            while self
+                .on_their_way
+                .front()
+                .is_some_and(|sequence| *sequence <= acknowledged)
+            {
+                self.on_their_way.pop_front();
+            }
+            if self.on_their_way.len() < WINDOW {
+                return true;
+            }
+            if !matches!(timeout(SILENCE, self.acks.changed()).await, Ok(Ok(()))) {
+                return false;
+            }
+        }
+    }
+
+    fn sent(&mut self, sequence: u64) {
+        if self.on_their_way.len() == REMEMBERED {
+            self.on_their_way.pop_front();
+        }
+        self.on_their_way.push_back(sequence);
+    }
+}
+
+#[cfg(test)]
+mod tests;
