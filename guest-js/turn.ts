@@ -1,0 +1,401 @@
+/**
+ * A turn, from the page's side: the answer to one message, as events, text or result.
+ */
+
+import type { Channel } from '@tauri-apps/api/core';
+import {
+  commands,
+  type AgentEvent,
+  type SessionInfo,
+  type TurnAccepted,
+  type TurnOutcome,
+  type Usage,
+} from './bindings.js';
+import { AgentError, reportUncaught, settle } from './error.js';
+import { Feed } from './feed.js';
+import { reasoningOf, reduceTurn, textOf, type ToolPart, type TurnState } from './reduce.js';
+import { isTerminal } from './sequence.js';
+
+/** Silence during a turn, in milliseconds, after which the agent is asked how far it is. */
+const SILENCE_MS = 2_000;
+
+/** Repairs without any new event after which an ended turn is closed from its outcome. */
+const REPAIRS_BEFORE_GIVING_UP = 3;
+
+/** What came out of a turn that did not fail. */
+export interface TurnResult {
+  /** `cancelled` is not an error: what was received until then is in the other fields. */
+  status: 'completed' | 'cancelled';
+  /** The turn; empty if the signal had fired before the message was sent. */
+  turnId: string;
+  /**
+   * Text of the turn's last response as the agent reports it; of a cancelled turn all text
+   * that was shown. Text before tool calls is in {@link Turn.textStream} and {@link Turn.state}.
+   */
+  text: string;
+  /** All reasoning that was shown. */
+  reasoning: string;
+  /** All tool calls, in the order they started. */
+  toolCalls: ToolPart[];
+  /** What the turn cost, in tokens. */
+  usage: Usage;
+}
+
+/** An event of one type. */
+export type EventOf<T extends AgentEvent['type']> = Extract<AgentEvent, { type: T }>;
+
+/** Names {@link Turn.on} takes. */
+export type TurnEventName = AgentEvent['type'] | 'event';
+
+/** What a listener of {@link Turn.on} gets. */
+export type TurnEventFor<N extends TurnEventName> = N extends AgentEvent['type'] ? EventOf<N> : AgentEvent;
+
+type Listener = (event: AgentEvent) => void;
+
+/** How a turn comes to be. */
+export interface TurnOrigin {
+  sessionId: string;
+  /** Names the message, so that it can be cancelled before its turn has an id. */
+  requestId: string | null;
+  /** The turn, when it runs already. */
+  turnId: string | null;
+  /** The command that starts it; absent when it runs already. */
+  command?: (onEvent: Channel<AgentEvent>) => Promise<TurnAccepted>;
+  /** Cancels the turn when it fires. */
+  signal?: AbortSignal | undefined;
+}
+
+/**
+ * The answer to one message.
+ *
+ * Use it in whichever way fits, also in several at once:
+ * - `for await (const event of turn)`: all events in order, from the first on; once;
+ * - `for await (const piece of turn.textStream)`: only the text; instead of the above;
+ * - `turn.on('textDelta', ...)`: listeners;
+ * - `await turn.result()` or `await turn.text()`: only the end.
+ *
+ * # Order
+ * `turnStarted` is first; `turnComplete` or `turnCancelled` is last, exactly once. Events
+ * arrive in order of `sequence`, each word once, also where messages got lost on the way.
+ *
+ * # Errors
+ * A turn that is refused or fails rejects {@link result} and {@link text}, and throws the
+ * same {@link AgentError} out of the iteration, after its events. Not looking at either is fine.
+ *
+ * # Ownership
+ * The turn belongs to the agent: leaving the iteration with `break`, dropping this object or
+ * reloading the page does not end it. Only {@link cancel} or the abort signal does.
+ */
+export class Turn implements AsyncIterable<AgentEvent> {
+  /** The session. */
+  readonly sessionId: string;
+
+  readonly #origin: TurnOrigin;
+  readonly #feed: Feed;
+  readonly #listeners = new Map<string, Set<Listener>>();
+  readonly #result: Promise<TurnResult>;
+  #settleResult!: { resolve: (result: TurnResult) => void; reject: (error: AgentError) => void };
+  #turnId: string | null;
+  #state: TurnState | undefined;
+  #outcome: TurnOutcome | null = null;
+  #outcomeError: AgentError | null = null;
+  #ended = false;
+  #error: AgentError | null = null;
+  #accepted: Promise<unknown> = Promise.resolve();
+  #cancelling: Promise<void> | null = null;
+  /** Events nobody has read yet; `null` once the reader has left. */
+  #queue: AgentEvent[] | null = [];
+  #wake: (() => void) | null = null;
+  #iterated = false;
+
+  /** @internal Turns come from {@link Session}. */
+  constructor(origin: TurnOrigin) {
+    this.sessionId = origin.sessionId;
+    this.#origin = origin;
+    this.#turnId = origin.turnId;
+    this.#result = new Promise((resolve, reject) => {
+      this.#settleResult = { resolve, reject };
+    });
+    // Whoever only iterates never asks for the result; that must not count as unhandled.
+    this.#result.catch(() => undefined);
+    this.#feed = new Feed(origin.sessionId, {
+      deliver: (event) => this.#deliver(event),
+      accepts: (event) => this.#turnId === null || event.turnId === this.#turnId,
+      patience: () => (this.#ended || this.#turnId === null ? null : SILENCE_MS),
+      isBehind: (info, last) => this.#isBehind(info, last),
+      stuck: (repairs, info) => this.#stuck(repairs, info),
+    });
+    const { signal } = origin;
+    if (signal?.aborted) {
+      this.#end({ status: 'cancelled', turnId: '', text: '', reasoning: '', toolCalls: [], usage: {} });
+      return;
+    }
+    signal?.addEventListener('abort', this.#onAbort, { once: true });
+    this.#accepted = this.#open();
+  }
+
+  /** The turn's id; `null` until the agent has accepted the message. */
+  get id(): string | null {
+    return this.#turnId;
+  }
+
+  /** What the turn looks like so far; `undefined` before its first event. See {@link reduceTurn}. */
+  get state(): TurnState | undefined {
+    return this.#state;
+  }
+
+  /**
+   * Calls `listener` for each coming event of one type, or of all types for `'event'`.
+   *
+   * A listener that throws disturbs nothing: its error is reported as uncaught.
+   *
+   * @returns a function that removes the listener again, like {@link off}.
+   */
+  on<N extends TurnEventName>(name: N, listener: (event: TurnEventFor<N>) => void): () => void {
+    const listeners = this.#listeners.get(name) ?? new Set();
+    this.#listeners.set(name, listeners.add(listener as Listener));
+    return () => this.off(name, listener);
+  }
+
+  /** Removes a listener that {@link on} added. */
+  off<N extends TurnEventName>(name: N, listener: (event: TurnEventFor<N>) => void): void {
+    this.#listeners.get(name)?.delete(listener as Listener);
+  }
+
+  /**
+   * Waits for the end.
+   *
+   * # Errors
+   * {@link AgentError}: why the message was refused (nothing was stored, it can be sent
+   * again) or why the turn failed.
+   */
+  result(): Promise<TurnResult> {
+    return this.#result;
+  }
+
+  /** Waits for the end and gives the text; the same as `(await result()).text`. */
+  async text(): Promise<string> {
+    return (await this.#result).text;
+  }
+
+  /**
+   * Cancels the turn, also before the agent has accepted it. Cancelling again, or after the
+   * end, does nothing.
+   *
+   * The promise is fulfilled when the agent knows; the turn ends a moment later with
+   * `turnCancelled`, once running tools have finished.
+   *
+   * # Errors
+   * {@link AgentError} if the agent could not be told; the call can be repeated.
+   */
+  cancel(): Promise<void> {
+    this.#cancelling ??= this.#cancel().catch((error: unknown) => {
+      this.#cancelling = null;
+      throw error;
+    });
+    return this.#cancelling;
+  }
+
+  /**
+   * The text as it arrives, over all model calls of the turn, without reasoning.
+   * It is an iteration of the turn: a turn is iterated once, by this or by `for await` itself.
+   */
+  get textStream(): AsyncIterable<string> {
+    return { [Symbol.asyncIterator]: () => textOnly(this[Symbol.asyncIterator]()) };
+  }
+
+  /**
+   * All events from the first on; those that came before are waiting.
+   *
+   * # Errors
+   * Throws `INVALID_INPUT` if the turn is being iterated already.
+   */
+  [Symbol.asyncIterator](): AsyncIterator<AgentEvent, undefined> {
+    if (this.#iterated) {
+      throw new AgentError({
+        code: 'INVALID_INPUT',
+        message: 'a turn can be iterated once; use on() for further listeners, or result() for the end',
+        retryable: false,
+        source: 'ipc',
+      });
+    }
+    this.#iterated = true;
+    return {
+      next: () => this.#next(),
+      return: () => {
+        this.#queue = null;
+        this.#wake?.();
+        return Promise.resolve({ done: true, value: undefined });
+      },
+    };
+  }
+
+  async #next(): Promise<IteratorResult<AgentEvent, undefined>> {
+    for (;;) {
+      const event = this.#queue?.shift();
+      if (event) return { done: false, value: event };
+      if (this.#queue === null || this.#ended) break;
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+    const failed = this.#queue !== null && this.#error;
+    this.#queue = null;
+    if (failed) throw failed;
+    return { done: true, value: undefined };
+  }
+
+  async #open(): Promise<void> {
+    const { command, signal } = this.#origin;
+    try {
+      if (command) this.#begun((await this.#feed.start(command)).turnId);
+      else {
+        if (this.#turnId !== null) this.#begun(this.#turnId);
+        await this.#feed.attach();
+      }
+    } catch (error) {
+      // A turn that runs already has its outcome to go by; a refused one has nothing else.
+      if (command) this.#fail(AgentError.from(error));
+      if (this.#ended) signal?.removeEventListener('abort', this.#onAbort);
+    }
+  }
+
+  /** The agent has the turn: from now on it is asked for the outcome, and silence is watched. */
+  #begun(turnId: string): void {
+    this.#turnId = turnId;
+    this.#feed.watch();
+    settle(commands.waitTurn(turnId)).then(
+      (outcome) => {
+        this.#outcome = outcome;
+      },
+      (error: unknown) => {
+        this.#outcomeError = AgentError.from(error);
+      },
+    );
+  }
+
+  readonly #onAbort = (): void => {
+    this.cancel().catch(reportUncaught);
+  };
+
+  async #cancel(): Promise<void> {
+    if (this.#ended) return;
+    if (this.#turnId === null) {
+      const { requestId } = this.#origin;
+      const known = await settle(commands.cancel(null, requestId));
+      if (known || this.#ended) return;
+      // The cancel overtook its message: wait until the turn has an id.
+      await this.#accepted;
+    }
+    if (!this.#ended && this.#turnId !== null) await settle(commands.cancel(this.#turnId, null));
+  }
+
+  #deliver(event: AgentEvent): void {
+    if (this.#ended) return;
+    this.#turnId ??= event.turnId;
+    this.#state = reduceTurn(this.#state, event);
+    this.#queue?.push(event);
+    // The end is settled before listeners hear of it, so that they can send the next message.
+    if (isTerminal(event)) this.#conclude(this.#state);
+    this.#wake?.();
+    for (const name of [event.type, 'event']) {
+      for (const listener of [...(this.#listeners.get(name) ?? [])]) {
+        try {
+          listener(event);
+        } catch (error) {
+          reportUncaught(error);
+        }
+      }
+    }
+  }
+
+  #conclude(state: TurnState): void {
+    if (state.status === 'failed') {
+      this.#fail(
+        AgentError.from(
+          state.error ?? {
+            code: 'INTERNAL',
+            message: 'the turn failed and the agent did not say why',
+            retryable: false,
+            source: 'agent',
+          },
+        ),
+      );
+      return;
+    }
+    this.#end({
+      status: state.status === 'cancelled' ? 'cancelled' : 'completed',
+      turnId: state.turnId,
+      text: state.assistantOutput ?? textOf(state),
+      reasoning: reasoningOf(state),
+      toolCalls: state.parts.filter((part) => part.type === 'tool'),
+      usage: state.usage ?? {},
+    });
+  }
+
+  #fail(error: AgentError): void {
+    if (this.#ended) return;
+    this.#error = error;
+    this.#settleResult.reject(error);
+    this.#close();
+  }
+
+  #end(result: TurnResult): void {
+    this.#settleResult.resolve(result);
+    this.#close();
+  }
+
+  #close(): void {
+    this.#ended = true;
+    this.#feed.close();
+    this.#origin.signal?.removeEventListener('abort', this.#onAbort);
+    this.#wake?.();
+  }
+
+  #isBehind(info: SessionInfo | null, last: number | null): boolean {
+    if (this.#outcome) return true;
+    if (info === null || info.sessionId !== this.sessionId || info.turnId !== this.#turnId) return true;
+    return last === null || info.lastSequence > last;
+  }
+
+  /** Nothing more can be had from the agent's log: end with what `wait_turn` said. */
+  #stuck(repairs: number, info: SessionInfo | null): void {
+    if (repairs < REPAIRS_BEFORE_GIVING_UP) return;
+    if (this.#outcome) this.#deliver(lastEventOf(this.sessionId, this.#outcome, info));
+    else if (this.#outcomeError) this.#fail(this.#outcomeError);
+  }
+}
+
+/** The last event of a turn, made from its outcome because the real one is lost for good. */
+function lastEventOf(sessionId: string, outcome: TurnOutcome, info: SessionInfo | null): AgentEvent {
+  const envelope = {
+    sessionId,
+    turnId: outcome.turnId,
+    timestamp: Date.now(),
+    sequence: outcome.lastSequence,
+  };
+  if (outcome.status === 'cancelled') return { ...envelope, type: 'turnCancelled', usage: outcome.usage };
+  return {
+    ...envelope,
+    type: 'turnComplete',
+    status: outcome.status,
+    ...(outcome.error ? { error: outcome.error } : {}),
+    assistantOutput: outcome.assistantOutput,
+    usage: outcome.usage,
+    sessionUsage: {},
+    contextTokens: info?.contextTokens ?? 0,
+    contextWindow: info?.contextWindow ?? 0,
+  };
+}
+
+async function* textOnly(events: AsyncIterator<AgentEvent, undefined>): AsyncGenerator<string, void, undefined> {
+  try {
+    for (;;) {
+      const { done, value } = await events.next();
+      if (done) return;
+      if (value.type === 'textDelta' && value.delta !== '') yield value.delta;
+    }
+  } finally {
+    await events.return?.();
+  }
+}
