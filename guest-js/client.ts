@@ -328,7 +328,7 @@ export class Session implements AsyncDisposable {
     try {
       const info = await settle(commands.currentSession());
       if (info?.sessionId !== this.id) throw notOpen(this.id);
-      await feed.attach(info.lastSequence);
+      await feed.attachAfter(info.lastSequence);
     } catch (error) {
       feed.close();
       if (this.#feed !== feed) return;

@@ -69,16 +69,15 @@ export class Feed {
     return this.#open(command, { startsHere: false, endsWithTurn: true });
   }
 
-  /**
-   * Opens the stream after an event, by default the newest that was delivered (none: from the
-   * beginning of what the agent still has). What was missed comes first.
-   */
-  attach(after: number | null = null): Promise<Attachment> {
-    if (after !== null) this.#sequencer.last = after;
-    return this.#open(
-      (onEvent) => settle(commands.attach(this.#sessionId, this.#sequencer.last ?? 0, onEvent)),
-      { startsHere: true, endsWithTurn: false },
-    );
+  /** Opens the stream at the start of the running turn. */
+  attachToRunningTurn(): Promise<Attachment> {
+    return this.#attach(null);
+  }
+
+  /** Opens the stream after an event: what came since then comes first. */
+  attachAfter(sequence: number): Promise<Attachment> {
+    this.#sequencer.last = sequence;
+    return this.#attach(sequence);
   }
 
   /** Ends the stream; nothing is delivered after it. */
@@ -96,6 +95,13 @@ export class Feed {
     this.#timer = null;
     const patience = this.#closed ? null : this.#target.patience();
     if (patience !== null) this.#timer = setTimeout(() => void this.#check(), patience);
+  }
+
+  #attach(after: number | null): Promise<Attachment> {
+    return this.#open((onEvent) => settle(commands.attach(this.#sessionId, after, onEvent)), {
+      startsHere: true,
+      endsWithTurn: false,
+    });
   }
 
   async #open<T extends { subscription: number }>(
@@ -200,7 +206,8 @@ export class Feed {
     if (this.#fruitless > 0) this.#target.stuck(this.#fruitless, info);
     this.#fruitless += 1;
     try {
-      if (!this.#closed) await this.attach();
+      // Without any event so far: from the beginning of what the agent still has.
+      if (!this.#closed) await this.#attach(this.#sequencer.last ?? 0);
     } catch {
       // A session that is gone has nothing to attach to: the target decides by the outcome.
     } finally {

@@ -251,7 +251,7 @@ export class Turn implements AsyncIterable<AgentEvent> {
       if (command) this.#begun((await this.#feed.start(command)).turnId);
       else {
         if (this.#turnId !== null) this.#begun(this.#turnId);
-        await this.#feed.attach();
+        await this.#feed.attachToRunningTurn();
       }
     } catch (error) {
       // A turn that runs already has its outcome to go by; a refused one has nothing else.

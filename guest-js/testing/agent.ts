@@ -44,6 +44,8 @@ interface RunningTurn {
   turnId: string;
   sessionId: string;
   run: MockRun;
+  /** Number of the newest event before it began. */
+  startSequence: number;
   ended: Promise<TurnOutcome>;
 }
 
@@ -176,7 +178,9 @@ export class MockAgent {
       required: ['sessionId', 'onEvent'],
       run: ({ sessionId, afterSequence, onEvent }) => {
         const session = this.#opened(sessionId);
-        const after = (afterSequence as number | null) ?? this.#log.lastSequence;
+        // Without a number: from the start of the running turn, or from now on.
+        const start = this.#running ? this.#running.startSequence : this.#log.lastSequence;
+        const after = (afterSequence as number | null) ?? start;
         const subscription = this.#log.subscribe(channelId(onEvent), session.sessionId, { after });
         const { state, turnId, lastSequence } = this.#info(session);
         return { subscription, state, turnId, lastSequence };
@@ -320,7 +324,7 @@ export class MockAgent {
     if (session.title === '') session.title = text.split('\n')[0]?.slice(0, 40) || 'Image';
     if (!retry) store({ type: 'userMessage', content });
     const ended = this.#run(session, turnId, run, steps, text.length);
-    this.#running = { turnId, sessionId, run, ended };
+    this.#running = { turnId, sessionId, run, startSequence: this.#log.lastSequence, ended };
     this.#remember(turnId, ended);
     return this.#running;
   }

@@ -1,0 +1,108 @@
+/**
+ * The agent behind the chat hooks of the Vercel AI SDK 7.
+ *
+ * `useChat` of React, Vue, Svelte and Angular, and every component library on top of it,
+ * takes {@link AgentChatTransport} as its transport. The agent owns the conversation: only
+ * the newest user message is sent.
+ *
+ * ```tsx
+ * import { useChat } from '@ai-sdk/react';
+ * import { AgentChatTransport } from 'tauri-plugin-youyou-agent-api/ai-sdk';
+ *
+ * const transport = new AgentChatTransport();
+ * const { messages, sendMessage, stop } = useChat({ transport, resume: true });
+ * ```
+ *
+ * @packageDocumentation
+ */
+
+import type {
+  ChatTransport,
+  UIMessage,
+  UIMessageChunk,
+} from 'ai' with { 'resolution-mode': 'import' };
+import { createSession, currentSession, type SendOptions, type Session } from './client.js';
+import { contentOf } from './ai-sdk/content.js';
+import { AgentError } from './error.js';
+import { toUIMessageStream } from './ai-sdk/stream.js';
+
+export { toUIMessages, type ToUIMessagesOptions } from './ai-sdk/history.js';
+export { toUIMessageStream } from './ai-sdk/stream.js';
+
+/** How an {@link AgentChatTransport} finds its session, and how it sends. */
+export interface AgentChatTransportOptions {
+  /**
+   * The session, or how to get it for a chat id. Absent: the open session, or a new one if
+   * none is open.
+   */
+  session?: Session | ((chatId: string) => Session | Promise<Session>) | undefined;
+  /**
+   * What every message is sent with. A message's own options come from the `body` of
+   * `sendMessage(message, { body: { modelId, temperature, maxTokens, reasoningEffort } })`.
+   */
+  sendOptions?: Omit<SendOptions, 'signal'> | undefined;
+}
+
+/**
+ * A transport of the AI SDK that speaks to the agent.
+ *
+ * - Sending sends the last user message; regenerating runs it again after a failed or
+ *   cancelled turn.
+ * - `stop()` cancels the turn.
+ * - Resuming attaches to the running turn and replays it from its start.
+ * - A refused or failed turn fails the stream with the agent's {@link AgentError}, so that
+ *   `onError` and `error` of the hook carry its `code`.
+ */
+export class AgentChatTransport<MESSAGE extends UIMessage = UIMessage> implements ChatTransport<MESSAGE> {
+  /** Resuming replays the turn from its start; the SDK starts the message anew. */
+  readonly resumeStreamIsReplay = true;
+  readonly #session: (chatId: string) => Session | Promise<Session>;
+  readonly #sendOptions: Omit<SendOptions, 'signal'>;
+
+  constructor(options: AgentChatTransportOptions = {}) {
+    const { session, sendOptions = {} } = options;
+    this.#session = typeof session === 'function' ? session : () => session ?? openSession();
+    this.#sendOptions = sendOptions;
+  }
+
+  /** Sends the last message of a chat, or runs it again. Called by the SDK. */
+  async sendMessages(
+    options: Parameters<ChatTransport<MESSAGE>['sendMessages']>[0],
+  ): Promise<ReadableStream<UIMessageChunk>> {
+    const { trigger, chatId, messages, abortSignal: signal, body } = options;
+    const message = messages.at(-1);
+    if (trigger === 'submit-message' && message?.role !== 'user') {
+      throw new AgentError({
+        code: 'INVALID_INPUT',
+        message: 'the last message is not the user\'s; tools run in the agent, so there is nothing to send back',
+        retryable: false,
+        source: 'ipc',
+      });
+    }
+    const content = trigger === 'submit-message' && message ? contentOf(message) : null;
+    const session = await this.#session(chatId);
+    if (content === null) return toUIMessageStream(session.retry({ signal }));
+    return toUIMessageStream(session.send(content, { ...this.#sendOptions, ...sendOptionsOf(body), signal }));
+  }
+
+  /** Attaches to the running turn of a chat, if there is one. Called by the SDK. */
+  async reconnectToStream(
+    options: Parameters<ChatTransport<MESSAGE>['reconnectToStream']>[0],
+  ): Promise<ReadableStream<UIMessageChunk> | null> {
+    const session = await this.#session(options.chatId);
+    const turn = await session.activeTurn({ signal: options.abortSignal });
+    return turn && toUIMessageStream(turn);
+  }
+}
+
+async function openSession(): Promise<Session> {
+  return (await currentSession()) ?? createSession();
+}
+
+/** The options of the agent in a request's body; whatever else is in it is not for the agent. */
+function sendOptionsOf(body: object | undefined): Omit<SendOptions, 'signal'> {
+  const { modelId, temperature, maxTokens, reasoningEffort } = (body ?? {}) as SendOptions;
+  return Object.fromEntries(
+    Object.entries({ modelId, temperature, maxTokens, reasoningEffort }).filter(([, value]) => value !== undefined),
+  );
+}
