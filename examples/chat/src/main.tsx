@@ -1,0 +1,35 @@
+import { StrictMode } from 'react'
+import { createRoot } from 'react-dom/client'
+import { LanguageProvider } from './i18n'
+import { chat } from './state/chat'
+import { applyTheme } from './state/preferences'
+import { App } from './ui/App'
+import './styles/base.css'
+import './styles/layout.css'
+import './styles/thread.css'
+import './styles/markdown.css'
+import './styles/composer.css'
+import './styles/dialogs.css'
+
+applyTheme()
+
+async function start(): Promise<void> {
+  // In the development server `?mock` shows the app in a plain browser; a build has no trace of it.
+  if (import.meta.env.DEV && new URLSearchParams(location.search).has('mock')) {
+    const { mockApp } = await import('./dev/mock')
+    mockApp()
+  }
+  // What is open is known before the first paint, so that a reload does not flash.
+  await chat.start()
+  const root = document.getElementById('root')
+  if (!root) throw new Error('index.html has no #root')
+  createRoot(root).render(
+    <StrictMode>
+      <LanguageProvider>
+        <App />
+      </LanguageProvider>
+    </StrictMode>,
+  )
+}
+
+void start()

@@ -1,0 +1,142 @@
+import { useCallback, useEffect, useState } from 'react'
+import type { SessionSummary } from 'tauri-plugin-youyou-agent-api'
+import { useTexts } from '../i18n'
+import { catalog, DEMO, modelById, reloadCatalog } from '../state/catalog'
+import { chat } from '../state/chat'
+import { prefer, preferences } from '../state/preferences'
+import { sessions } from '../state/sessions'
+import { useStore } from '../state/store'
+import type { ErrorItem } from '../state/thread'
+import type { ThreadView } from '../state/threadModel'
+import { toast } from '../state/toasts'
+import { Composer, type TurnPhase } from './Composer'
+import { EmptyState } from './EmptyState'
+import { Header } from './Header'
+import { MemoryPanel } from './MemoryPanel'
+import { Notices } from './Notices'
+import { SettingsDialog } from './SettingsDialog'
+import { Sidebar } from './Sidebar'
+import { Thread } from './Thread'
+import { Toasts } from './Toasts'
+import { useShortcuts } from './useShortcuts'
+
+/** The window. */
+export function App() {
+  const { t } = useTexts()
+  const { shown, opening, elsewhere, refusal } = useStore(chat.state)
+  const view = useStore(shown.view)
+  const { models } = useStore(catalog)
+  const { sidebar } = useStore(preferences)
+  useStore(sessions.state)
+  const [settings, setSettings] = useState(false)
+  const [memory, setMemory] = useState(false)
+
+  useEffect(() => {
+    const refresh = () => void sessions.refresh()
+    refresh()
+    void reloadCatalog()
+    // Another window may have changed the list.
+    window.addEventListener('focus', refresh)
+    return () => window.removeEventListener('focus', refresh)
+  }, [])
+
+  const open = useCallback((sessionId: string | null) => {
+    void chat.show(sessionId)
+    if (matchMedia('(max-width: 760px)').matches) prefer({ sidebar: false })
+  }, [])
+
+  const remove = useCallback(
+    (session: SessionSummary) => {
+      const { sessionId } = session
+      if (chat.state.get().shown.sessionId === sessionId) void chat.show(null)
+      const undo = sessions.remove(
+        sessionId,
+        () => chat.closeIfOpen(sessionId),
+        (facts) => toast(`${facts.code}: ${facts.message}`),
+      )
+      toast(t.sidebar.deleted(session.title || t.sidebar.untitled), { label: t.undo, run: undo })
+    },
+    [t],
+  )
+
+  const phase = phaseOf(view, opening)
+  const stop = useCallback(() => chat.stop(), [])
+  useShortcuts({
+    newSession: () => open(null),
+    sidebar: () => prefer({ sidebar: !preferences.get().sidebar }),
+    settings: () => setSettings(true),
+    stop: phase === 'idle' || phase === 'opening' ? null : stop,
+  })
+
+  const items = view.live.length > 0 ? [...view.settled, ...view.live] : view.settled
+  const retry = useCallback((item: Pick<ErrorItem, 'turnId' | 'retry'>) => void chat.retry(item), [])
+  const modelId = chat.modelOf(shown)
+  const model = modelById(models, modelId)
+  const title = sessions.titleOf(shown.sessionId) ?? ''
+
+  return (
+    <div className="app">
+      {sidebar && (
+        <>
+          <Sidebar
+            current={shown.sessionId}
+            onOpen={open}
+            onRemove={remove}
+            onHide={() => prefer({ sidebar: false })}
+            onSettings={() => setSettings(true)}
+          />
+          <div className="scrim" onClick={() => prefer({ sidebar: false })} />
+        </>
+      )}
+      <main className="main" data-session={shown.sessionId ?? ''}>
+        <Header
+          title={title}
+          view={view}
+          modelId={modelId}
+          sidebar={sidebar}
+          memory={memory}
+          onModel={(id) => chat.setModel(id)}
+          onSidebar={() => prefer({ sidebar: true })}
+          onMemory={() => setMemory(!memory)}
+          onSettings={() => setSettings(true)}
+        />
+        {view.loading ? (
+          <div className="loading" role="status">
+            <span className="spinner" />
+            {t.thread.earlier}
+          </div>
+        ) : items.length === 0 && view.turn === null && !view.loadError && shown.sessionId === null ? (
+          <EmptyState demo={model?.providerId === DEMO} onSuggest={(text) => void chat.send([{ type: 'text', text }])} />
+        ) : (
+          <Thread
+            threadKey={shown.key}
+            items={items}
+            waiting={phase === 'opening' || phase === 'waiting'}
+            onRetry={phase === 'idle' ? retry : null}
+          />
+        )}
+        <Notices shown={shown} loadError={view.loadError} elsewhere={elsewhere} refusal={refusal} />
+        <Composer
+          key={shown.key}
+          sessionId={shown.sessionId}
+          phase={phase}
+          vision={model && { model: model.displayName, supported: model.capabilities.vision }}
+          onSend={(content) => chat.send(content)}
+          onStop={stop}
+        />
+      </main>
+      {memory && <MemoryPanel onClose={() => setMemory(false)} />}
+      {settings && <SettingsDialog onClose={() => setSettings(false)} />}
+      <Toasts />
+    </div>
+  )
+}
+
+/** What the turn is doing, from what it has shown last. */
+function phaseOf(view: ThreadView, opening: boolean): TurnPhase {
+  if (view.turn === null) return opening ? 'opening' : 'idle'
+  if (view.turn.stopping) return 'stopping'
+  const newest = view.turn.state?.parts.at(-1)
+  if (newest?.type === 'tool') return newest.state === 'running' ? 'tools' : 'waiting'
+  return newest?.type === 'text' || newest?.type === 'reasoning' ? 'writing' : 'waiting'
+}

@@ -1,0 +1,161 @@
+import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'react'
+import { useVirtualizer } from '@tanstack/react-virtual'
+import { useTexts } from '../i18n'
+import type { ErrorItem, Item } from '../state/thread'
+import { Icon } from './icons'
+import { AssistantRow } from './rows/AssistantRow'
+import { CompactionRow, ErrorRow, NoteRow } from './rows/NoteRow'
+import { UserRow } from './rows/UserRow'
+
+interface Props {
+  /** A change of it starts at the end again. */
+  threadKey: string
+  items: readonly Item[]
+  /** Whether a turn runs of which nothing is shown yet. */
+  waiting: boolean
+  onRetry: ((item: ErrorItem) => void) | null
+}
+
+const WAITING = 'waiting'
+
+/**
+ * The messages, only those in view in the document: 10,000 cost as much as ten.
+ * It follows the end while the reader is there, and holds still when they scrolled away.
+ */
+export function Thread({ threadKey, items, waiting, onRetry }: Props) {
+  const { t } = useTexts()
+  const scroller = useRef<HTMLDivElement>(null)
+  const [away, setAway] = useState(false)
+  const count = items.length + (waiting ? 1 : 0)
+
+  const virtualizer = useVirtualizer({
+    count,
+    getScrollElement: () => scroller.current,
+    estimateSize: (index) => estimate(items[index]),
+    getItemKey: (index) => items[index]?.key ?? WAITING,
+    overscan: 4,
+    anchorTo: 'end',
+    followOnAppend: true,
+    scrollEndThreshold: 60,
+    paddingEnd: 28,
+  })
+
+  useLayoutEffect(() => virtualizer.scrollToEnd(), [virtualizer, threadKey])
+
+  // A message of one's own is always shown, wherever one was reading.
+  const newest = items.at(-1)
+  const own = newest?.kind === 'user' ? newest.key : null
+  useLayoutEffect(() => {
+    if (own !== null) virtualizer.scrollToEnd()
+  }, [virtualizer, own])
+
+  const onScroll = useCallback(() => {
+    const element = scroller.current
+    if (element) setAway(element.scrollHeight - element.scrollTop - element.clientHeight > 160)
+  }, [])
+  useEffect(onScroll, [onScroll, count])
+
+  return (
+    <div className="thread-area">
+      <div
+        ref={scroller}
+        className="thread"
+        role="log"
+        aria-label={t.thread.label}
+        aria-live="off"
+        tabIndex={0}
+        data-testid="thread"
+        data-count={items.length}
+        onScroll={onScroll}
+      >
+        <div className="thread-space" style={{ height: virtualizer.getTotalSize() }}>
+          {virtualizer.getVirtualItems().map((row) => (
+            <div
+              key={row.key}
+              ref={virtualizer.measureElement}
+              data-index={row.index}
+              className="row"
+              style={{ transform: `translateY(${row.start}px)` }}
+            >
+              <div className="row-inner" style={row.index === 0 ? { paddingTop: 24 } : undefined}>
+                <Row item={items[row.index]} onRetry={row.index === items.length - 1 ? onRetry : null} />
+              </div>
+            </div>
+          ))}
+        </div>
+      </div>
+      {away && (
+        <button
+          type="button"
+          className="icon-button to-bottom"
+          aria-label={t.thread.toBottom}
+          title={t.thread.toBottom}
+          onClick={() => virtualizer.scrollToEnd()}
+        >
+          <Icon name="arrowDown" />
+        </button>
+      )}
+    </div>
+  )
+}
+
+interface RowProps {
+  item: Item | undefined
+  onRetry: Props['onRetry']
+}
+
+function Row({ item, onRetry }: RowProps) {
+  switch (item?.kind) {
+    case undefined:
+      return <Waiting />
+    case 'user':
+      return <UserRow item={item} />
+    case 'assistant':
+      return <AssistantRow item={item} />
+    case 'compaction':
+      return <CompactionRow item={item} />
+    case 'note':
+      return <NoteRow item={item} />
+    case 'error':
+      return <ErrorRow item={item} onRetry={onRetry} />
+  }
+}
+
+function Waiting() {
+  const { t } = useTexts()
+  return (
+    <p className="waiting" data-testid="waiting">
+      <span className="dots" aria-hidden="true">
+        <i />
+        <i />
+        <i />
+      </span>
+      {t.thread.thinking}
+    </p>
+  )
+}
+
+/** A guess good enough that the scroll bar hardly moves when a row is measured. */
+function estimate(item: Item | undefined): number {
+  switch (item?.kind) {
+    case 'user': {
+      const length = item.content.reduce(
+        (sum, block) => sum + (block.type === 'text' ? block.text.length : 0),
+        0,
+      )
+      return 90 + Math.ceil(length / 70) * 24
+    }
+    case 'assistant':
+      return item.parts.reduce(
+        (sum, part) => sum + (part.kind === 'text' ? 24 + Math.ceil(part.text.length / 85) * 26 : 50),
+        50,
+      )
+    case 'compaction':
+      return 70
+    case 'error':
+      return 110
+    case 'note':
+    case undefined:
+      return 42
+  }
+}
