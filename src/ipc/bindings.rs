@@ -1,18 +1,70 @@
-//! The TypeScript bindings and the one list of commands.
+//! The one list of commands, and the TypeScript bindings made from it.
 
-/// Free JSON, for TypeScript: `null`, booleans, numbers, strings, lists and objects.
-///
-/// It stands for `serde_json::Value` in the bindings. Integers above 2^53 lose precision in
-/// JavaScript.
+use tauri::Runtime;
+use tauri::ipc::Invoke;
+
+use super::commands::{catalog, session, stored, turn};
+
+/// Hands the list of all commands to another macro.
+macro_rules! with_commands {
+    ($($then:ident)::+) => {
+        $($then)::+![
+            session::create_session,
+            session::resume_session,
+            session::current_session,
+            turn::send_message,
+            turn::retry_turn,
+            turn::wait_turn,
+            turn::cancel,
+            turn::attach,
+            turn::detach,
+            turn::ack,
+            session::compact,
+            session::close_session,
+            stored::session_history,
+            stored::list_sessions,
+            stored::find_sessions,
+            stored::rename_session,
+            stored::delete_session,
+            catalog::list_models,
+            catalog::list_tools,
+            catalog::list_skills,
+        ]
+    };
+}
+
+/// The names in a list of commands.
+#[cfg(any(test, feature = "__ipc-test"))]
+macro_rules! names {
+    ($($module:ident::$name:ident),* $(,)?) => { &[$(stringify!($name)),*] };
+}
+
+/// Names of all commands.
+#[cfg(any(test, feature = "__ipc-test"))]
+pub(super) const COMMANDS: &[&str] = with_commands!(names);
+
+/// Calls the command that a page invoked.
+pub(super) fn handler<R: Runtime>() -> impl Fn(Invoke<R>) -> bool + Send + Sync + 'static {
+    with_commands!(tauri::generate_handler)
+}
+
+/// Free JSON, for TypeScript. Integers above 2^53 lose precision there.
 #[cfg(feature = "bindings")]
-#[derive(specta::Type)]
+#[derive(serde::Serialize, specta::Type)]
 #[serde(untagged)]
-#[expect(dead_code, reason = "only its type is used, for the bindings")]
+#[expect(
+    dead_code,
+    reason = "only its type is used; it stands for serde_json::Value"
+)]
 pub(crate) enum JsonValue {
     Null(()),
     Bool(bool),
-    Number(f64),
+    // As a float it would be `number | null`.
+    Number(#[specta(type = u32)] f64),
     String(String),
     Array(Vec<JsonValue>),
     Object(std::collections::BTreeMap<String, JsonValue>),
 }
+
+#[cfg(test)]
+mod tests;

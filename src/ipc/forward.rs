@@ -118,9 +118,7 @@ enum Kind {
 fn delta_of(kind: &AgentEventKind) -> Option<(Kind, u32, &str)> {
     match kind {
         AgentEventKind::TextDelta { step, delta, .. } => Some((Kind::Text, *step, delta)),
-        AgentEventKind::ReasoningDelta { step, delta, .. } => {
-            Some((Kind::Reasoning, *step, delta))
-        }
+        AgentEventKind::ReasoningDelta { step, delta, .. } => Some((Kind::Reasoning, *step, delta)),
         _ => None,
     }
 }

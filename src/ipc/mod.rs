@@ -1,6 +1,165 @@
-//! How a webview reaches the agent.
+//! How a webview reaches the agent: the Tauri plugin around it.
+//!
+//! This is the only place that says `tauri::`. It calls `agent`; nothing calls it.
+//!
+//! - `commands`: one thin function per command
+//! - `state`: what the commands share
+//! - `requests`: requests that a page may repeat
+//! - `subscriptions`, `forward`: which page watches what, and how events get there
+//! - `bindings`: the one list of commands, for the handler and for TypeScript
+
 pub(crate) mod bindings;
+mod commands;
 mod forward;
 mod page;
 mod requests;
+mod run;
+mod state;
 mod subscriptions;
+#[cfg(feature = "__ipc-test")]
+#[doc(hidden)]
+pub mod testing;
+
+use std::time::Duration;
+
+use tauri::plugin::TauriPlugin;
+use tauri::webview::PageLoadEvent;
+use tauri::{AppHandle, Manager, RunEvent, Runtime, WindowEvent};
+
+use crate::agent::error::AgentError;
+use crate::{Agent, AgentBuilder};
+use run::{Unanswered, wait_for};
+use state::Ipc;
+
+/// The id of the plugin: the first part of its commands and permissions.
+const PLUGIN_ID: &str = "youyou-agent";
+
+/// Longest time for building the agent. Each agent plugin has limits of its own within it.
+const BUILD_LIMIT: Duration = Duration::from_secs(120);
+
+/// Time for the shutdown beyond `shutdown_timeout_ms`, which the agent itself keeps.
+const SHUTDOWN_SLACK: Duration = Duration::from_secs(1);
+
+/// The Tauri plugin, with its default options.
+///
+/// The agent is built while the app starts. If that fails, the app does not start, and the
+/// error says the code and what to do.
+///
+/// # Examples
+/// ```no_run
+/// use youyou_agent::{AgentBuilder, AgentConfig};
+///
+/// fn add_agent<R: tauri::Runtime>(app: tauri::Builder<R>) -> tauri::Builder<R> {
+///     let builder = AgentBuilder::new(AgentConfig::new("my-model"));
+///     app.plugin(youyou_agent::init(builder))
+/// }
+/// ```
+#[must_use]
+pub fn init<R: Runtime>(builder: AgentBuilder) -> TauriPlugin<R> {
+    PluginBuilder::new(builder).build()
+}
+
+/// The Tauri plugin, with options.
+///
+/// # Examples
+/// ```no_run
+/// use youyou_agent::{AgentBuilder, AgentConfig, PluginBuilder};
+///
+/// fn add_agent<R: tauri::Runtime>(app: tauri::Builder<R>) -> tauri::Builder<R> {
+///     let builder = AgentBuilder::new(AgentConfig::new("my-model"));
+///     app.plugin(PluginBuilder::new(builder).cancel_when_unwatched(true).build())
+/// }
+/// ```
+#[must_use = "build it and hand it to tauri::Builder::plugin"]
+pub struct PluginBuilder {
+    agent: AgentBuilder,
+    cancel_when_unwatched: bool,
+}
+
+impl PluginBuilder {
+    /// Begins with an agent's registrations.
+    pub fn new(agent: AgentBuilder) -> Self {
+        Self {
+            agent,
+            cancel_when_unwatched: false,
+        }
+    }
+
+    /// Whether a running turn is cancelled when the last window that watched it is
+    /// destroyed. Default: it goes on, and is stored. A reload never cancels.
+    pub fn cancel_when_unwatched(mut self, cancel: bool) -> Self {
+        self.cancel_when_unwatched = cancel;
+        self
+    }
+
+    /// The plugin, for [`tauri::Builder::plugin`].
+    #[must_use]
+    pub fn build<R: Runtime>(self) -> TauriPlugin<R> {
+        let Self {
+            agent,
+            cancel_when_unwatched,
+        } = self;
+        tauri::plugin::Builder::new(PLUGIN_ID)
+            .invoke_handler(bindings::handler())
+            .setup(move |app, _api| {
+                let agent = build_agent(agent)?;
+                app.manage(Ipc::new(agent.clone(), cancel_when_unwatched));
+                app.manage(agent);
+                Ok(())
+            })
+            .on_page_load(|webview, load| {
+                if load.event() == PageLoadEvent::Started
+                    && let Some(ipc) = webview.try_state::<Ipc>()
+                {
+                    ipc.page_loads(webview.label());
+                }
+            })
+            .on_event(on_event)
+            .build()
+    }
+}
+
+/// `block_on` panics inside a Tokio context, and an app may be `#[tokio::main]`: hence a
+/// task on Tauri's runtime.
+fn build_agent(builder: AgentBuilder) -> Result<Agent, AgentError> {
+    match wait_for(BUILD_LIMIT, builder.build()) {
+        Ok(built) => built,
+        Err(Unanswered::Late) => Err(AgentError::internal(format!(
+            "the agent was not built within {} s; if the app hands its own Tokio runtime to \
+             Tauri, that runtime needs more than one thread",
+            BUILD_LIMIT.as_secs()
+        ))),
+        Err(Unanswered::Never) => Err(AgentError::internal("building the agent panicked")),
+    }
+}
+
+fn on_event<R: Runtime>(app: &AppHandle<R>, event: &RunEvent) {
+    let Some(ipc) = app.try_state::<Ipc>() else {
+        return;
+    };
+    match event {
+        RunEvent::WindowEvent {
+            label,
+            event: WindowEvent::Destroyed,
+            ..
+        } => ipc.window_destroyed(label),
+        // Not `ExitRequested`: apps that live in the tray prevent that one.
+        RunEvent::Exit => ipc.shut_down(),
+        _ => {}
+    }
+}
+
+/// Reaches the agent from Rust code of the app.
+pub trait AgentExt<R: Runtime> {
+    /// The agent.
+    ///
+    /// # Panics
+    /// If the plugin is not added to the app, as all of Tauri's managed state does.
+    fn agent(&self) -> &Agent;
+}
+
+impl<R: Runtime, T: Manager<R>> AgentExt<R> for T {
+    fn agent(&self) -> &Agent {
+        self.state::<Agent>().inner()
+    }
+}

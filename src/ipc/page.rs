@@ -1,7 +1,7 @@
 //! Who calls: the page behind a command.
 
-use tauri::ipc::{CommandArg, CommandItem, InvokeError};
 use tauri::Runtime;
+use tauri::ipc::{CommandArg, CommandItem, InvokeError};
 
 /// The page a command came from, by the labels of its webview and of the window around it.
 ///

@@ -157,7 +157,10 @@ mod tests {
     async fn only_the_newest_64_are_remembered() {
         let requests = Requests::default();
         for number in 0..=64 {
-            assert_eq!(numbered(&requests, &number.to_string(), number).await, number);
+            assert_eq!(
+                numbered(&requests, &number.to_string(), number).await,
+                number
+            );
         }
         assert_eq!(numbered(&requests, "1", 1_000).await, 1);
         assert_eq!(numbered(&requests, "0", 1_000).await, 1_000);
@@ -170,7 +173,11 @@ mod tests {
         let mut cancelled = Vec::new();
         for _ in 0..2 {
             let answer = requests
-                .once(Some("a".into()), || async { Ok(7) }, |turn| cancelled.push(*turn))
+                .once(
+                    Some("a".into()),
+                    || async { Ok(7) },
+                    |turn| cancelled.push(*turn),
+                )
                 .await;
             assert_eq!(answer, Ok(7));
         }

@@ -21,7 +21,9 @@ fn page() -> (Channel<AgentEvent>, Arrived) {
             panic!("events are JSON");
         };
         let value = serde_json::from_str(&json).unwrap();
-        sink.lock().unwrap().push((Instant::now(), value, json.len()));
+        sink.lock()
+            .unwrap()
+            .push((Instant::now(), value, json.len()));
         Ok(())
     });
     (channel, arrived)
@@ -63,9 +65,15 @@ fn last(sequence: u64) -> AgentEvent {
 }
 
 /// A stream that the test feeds.
-fn feed() -> (mpsc::UnboundedSender<AgentEvent>, impl Stream<Item = AgentEvent> + Unpin) {
+fn feed() -> (
+    mpsc::UnboundedSender<AgentEvent>,
+    impl Stream<Item = AgentEvent> + Unpin,
+) {
     let (sender, mut receiver) = mpsc::unbounded_channel();
-    (sender, stream::poll_fn(move |context| receiver.poll_recv(context)))
+    (
+        sender,
+        stream::poll_fn(move |context| receiver.poll_recv(context)),
+    )
 }
 
 fn field<'a>(value: &'a Value, name: &str) -> &'a Value {
@@ -80,7 +88,10 @@ fn shown(arrived: &Arrived) -> Vec<(String, u64, u64, String)> {
             field(value, "type").as_str().unwrap().to_owned(),
             field(value, "firstSequence").as_u64().unwrap_or(sequence),
             sequence,
-            field(value, "delta").as_str().unwrap_or_default().to_owned(),
+            field(value, "delta")
+                .as_str()
+                .unwrap_or_default()
+                .to_owned(),
         )
     };
     arrived.iter().map(row).collect()
@@ -144,7 +155,11 @@ async fn the_first_delta_goes_at_once_and_a_steady_stream_at_most_65_times_a_sec
     drop(feed);
     assert_eq!(forwarder.await.unwrap(), Ended::Complete);
     let arrived = arrived.lock().unwrap();
-    assert!(arrived.len() <= 65, "{} messages in a second", arrived.len());
+    assert!(
+        arrived.len() <= 65,
+        "{} messages in a second",
+        arrived.len()
+    );
     let (first, _, _) = arrived.first().unwrap();
     assert!(*first - started <= Duration::from_millis(1));
     let mut total = 0;
@@ -164,9 +179,14 @@ async fn a_burst_loses_nothing_and_no_delta_message_takes_the_slow_way() {
     let (_page, acks) = never_acknowledges();
     let texts = ["a", "\"", "\n", "频", "\u{1}", "😀"];
     let deltas = (0..20_000).map(|at: u64| text(at + 1, texts.get((at % 6) as usize).unwrap()));
-    let expected: String = (0..20_000).filter_map(|at| texts.get(at % 6).copied()).collect();
+    let expected: String = (0..20_000)
+        .filter_map(|at| texts.get(at % 6).copied())
+        .collect();
     forward(stream::iter(deltas), channel, acks).await;
-    let got: String = shown(&arrived).into_iter().map(|(.., delta)| delta).collect();
+    let got: String = shown(&arrived)
+        .into_iter()
+        .map(|(.., delta)| delta)
+        .collect();
     assert!(got == expected, "the text changed");
     let arrived = arrived.lock().unwrap();
     let longest = arrived.iter().map(|(_, _, bytes)| *bytes).max().unwrap();
@@ -191,7 +211,10 @@ async fn a_large_event_arrives_whole_and_in_its_place() {
     };
     let events = [text(1, "a"), event(2, large), text(3, "b"), last(4)];
     forward(stream::iter(events), channel, acks).await;
-    let sequences: Vec<u64> = shown(&arrived).into_iter().map(|(_, _, at, _)| at).collect();
+    let sequences: Vec<u64> = shown(&arrived)
+        .into_iter()
+        .map(|(_, _, at, _)| at)
+        .collect();
     assert_eq!(sequences, [1, 2, 3, 4]);
     let arrived = arrived.lock().unwrap();
     let (_, value, _) = arrived.get(1).unwrap();

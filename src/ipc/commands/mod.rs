@@ -1,0 +1,12 @@
+//! One thin function per command: take the state, call one method, return.
+//!
+//! All are `async`: a synchronous command runs under a lock of Tauri's, and a panic in it
+//! would poison the app.
+
+pub(super) mod catalog;
+pub(super) mod session;
+pub(super) mod stored;
+pub(super) mod turn;
+mod wire;
+
+pub(super) use wire::TurnAccepted;

@@ -1,0 +1,84 @@
+//! The life of a session.
+
+use tauri::State;
+
+use crate::agent::config::{ResumeOptions, SessionConfig};
+use crate::agent::error::AgentError;
+use crate::ipc::state::Ipc;
+use crate::{CompactOutcome, SessionInfo};
+
+/// Creates a session. A repeated `requestId` answers the same session.
+#[tauri::command]
+#[cfg_attr(feature = "bindings", specta::specta)]
+pub(crate) async fn create_session(
+    ipc: State<'_, Ipc>,
+    config: Option<SessionConfig>,
+    request_id: Option<String>,
+) -> Result<SessionInfo, AgentError> {
+    let create = || async {
+        let config = config.unwrap_or_default();
+        Ok(ipc.agent.create_session(config).await?.info())
+    };
+    let created = async {
+        let created = ipc.sessions.once(request_id, create, |_| {}).await?;
+        // A repeat may come when turns have run already.
+        Ok(ipc
+            .session(&created.session_id)
+            .map_or(created, |session| session.info()))
+    };
+    ipc.answer("create_session", created).await
+}
+
+/// Opens a stored session again.
+#[tauri::command]
+#[cfg_attr(feature = "bindings", specta::specta)]
+pub(crate) async fn resume_session(
+    ipc: State<'_, Ipc>,
+    session_id: String,
+    options: Option<ResumeOptions>,
+) -> Result<SessionInfo, AgentError> {
+    ipc.answer("resume_session", async {
+        let options = options.unwrap_or_default();
+        let session = ipc.agent.resume_session(&session_id, options).await?;
+        Ok(session.info())
+    })
+    .await
+}
+
+/// The open session, or null.
+#[tauri::command]
+#[cfg_attr(feature = "bindings", specta::specta)]
+pub(crate) async fn current_session(
+    ipc: State<'_, Ipc>,
+) -> Result<Option<SessionInfo>, AgentError> {
+    ipc.answer("current_session", async {
+        Ok(ipc.agent.current_session().map(|session| session.info()))
+    })
+    .await
+}
+
+/// Makes the context of the open session smaller.
+#[tauri::command]
+#[cfg_attr(feature = "bindings", specta::specta)]
+pub(crate) async fn compact(
+    ipc: State<'_, Ipc>,
+    session_id: String,
+) -> Result<CompactOutcome, AgentError> {
+    ipc.answer("compact", async {
+        ipc.session(&session_id)?.compact().await
+    })
+    .await
+}
+
+/// Closes the open session; a running turn is cancelled first.
+#[tauri::command]
+#[cfg_attr(feature = "bindings", specta::specta)]
+pub(crate) async fn close_session(
+    ipc: State<'_, Ipc>,
+    session_id: String,
+) -> Result<(), AgentError> {
+    ipc.answer("close_session", async {
+        ipc.session(&session_id)?.close().await
+    })
+    .await
+}
