@@ -292,9 +292,14 @@ export class Session implements AsyncDisposable {
    * `STORAGE_ERROR` saying what could not be stored; the session is closed all the same.
    */
   async close(): Promise<void> {
-    await settle(commands.closeSession(this.id));
-    this.#feed?.close();
-    this.#feed = null;
+    try {
+      await settle(commands.closeSession(this.id));
+    } catch (error) {
+      if (!AgentError.is(error, 'SESSION_NOT_FOUND')) throw error;
+    } finally {
+      this.#feed?.close();
+      this.#feed = null;
+    }
   }
 
   /** Closes the session at the end of an `await using` block. */

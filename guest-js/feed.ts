@@ -86,7 +86,8 @@ export class Feed {
     this.#closed = true;
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#held = [];
-    if (this.#source) detach(this.#source);
+    // The channel of a message ends with its turn, by the agent's own hand.
+    if (this.#source && !this.#source.endsWithTurn) detach(this.#source);
   }
 
   /** Begins to watch for silence, when the target has come to await something. */
@@ -117,7 +118,7 @@ export class Feed {
     try {
       const reply = await command(channel);
       source.subscription = reply.subscription;
-      if (this.#closed || this.#source !== source) detach(source);
+      if (this.#source !== source || (this.#closed && !source.endsWithTurn)) detach(source);
       else if (source.unacknowledged > 0) this.#acknowledge(source);
       if (previous) detach(previous);
       this.watch();
@@ -217,8 +218,9 @@ export class Feed {
   }
 }
 
+/** Ends a subscription that nobody listens to any more. */
 function detach(source: Source): void {
-  if (source.subscription === null || source.endsWithTurn) return;
+  if (source.subscription === null) return;
   const { subscription } = source;
   source.subscription = null;
   settle(commands.detach(subscription)).catch(() => undefined);

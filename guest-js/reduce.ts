@@ -244,10 +244,10 @@ function replay(log: readonly AgentEvent[]): TurnState {
 /** Forgets the log of an ended turn when no number is missing in it. */
 function sealed(state: TurnState): TurnState {
   if (state.status === 'running' || state.log[0]?.type !== 'turnStarted') return state;
-  let covered = state.log[0].sequence;
+  const sequencer = new Sequencer();
   for (const event of state.log) {
-    if (firstSequenceOf(event) > covered + 1) return state;
-    covered = Math.max(covered, event.sequence);
+    if (sequencer.last !== null && firstSequenceOf(event) > sequencer.last + 1) return state;
+    sequencer.take(event);
   }
   return { ...state, log: [] };
 }

@@ -1,0 +1,174 @@
+import { describe, expect, test } from 'vitest';
+import { reasoningOf, reduceTurn, textOf, type AgentEvent, type TurnState } from '../../guest-js/index.js';
+import { cancelled, completed, event, failed, reasoning, started, text } from './wire.js';
+
+function fold(events: AgentEvent[]): TurnState {
+  const state = events.reduce<TurnState | undefined>(reduceTurn, undefined);
+  if (!state) throw new Error('no events');
+  return state;
+}
+
+/** What a screen shows of a state; the log is bookkeeping. */
+function shown({ log, startedAt, ...rest }: TurnState): unknown {
+  void log;
+  void startedAt;
+  return rest;
+}
+
+function freeze<T>(value: T): T {
+  if (typeof value === 'object' && value !== null) {
+    Object.values(value).forEach(freeze);
+    Object.freeze(value);
+  }
+  return value;
+}
+
+/** A shuffle that is the same in every run. */
+function shuffled<T>(items: readonly T[], seed: number): T[] {
+  const result = [...items];
+  let state = seed;
+  for (let i = result.length - 1; i > 0; i -= 1) {
+    state = (state * 1_103_515_245 + 12_345) % 2_147_483_648;
+    const j = state % (i + 1);
+    [result[i], result[j]] = [result[j] as T, result[i] as T];
+  }
+  return result;
+}
+
+const call = (sequence: number, callId: string, step = 0): AgentEvent =>
+  event(sequence, { type: 'toolCallStart', step, callId, toolName: 'read', arguments: { path: callId } });
+const ended = (sequence: number, callId: string, step = 0): AgentEvent =>
+  event(sequence, {
+    type: 'toolCallEnd', step, callId, toolName: 'read', output: `<${callId}>`, durationMs: 5, success: true,
+  });
+
+const TURN: AgentEvent[] = [
+  started(1),
+  reasoning('Let me ', 2),
+  reasoning('look.', 3),
+  text('Two ', 4),
+  text('reads. ', 5),
+  call(6, 'a'),
+  call(7, 'b'),
+  event(8, { type: 'toolProgress', callId: 'a', message: 'half' }),
+  ended(9, 'b'),
+  event(10, {
+    type: 'toolCallEnd', step: 0, callId: 'a', toolName: 'read', output: 'TOOL_TIMEOUT: slow', durationMs: 9,
+    success: false, error: 'TOOL_TIMEOUT', metadata: { tries: 1 },
+  }),
+  event(11, { type: 'contextCompacted', method: 'truncated', tokensBefore: 9, tokensAfter: 3, messagesRemoved: 2 }),
+  event(12, {
+    type: 'providerRetry', attempt: 1, delayMs: 500,
+    error: { code: 'PROVIDER_ERROR', message: 'busy', retryable: true, source: 'provider' },
+  }),
+  event(13, { type: 'warning', message: 'careful', source: 'plugin' }),
+  text('Done', 14, 14, 1),
+  text('.', 15, 15, 1),
+  completed(16, 'Done.'),
+];
+
+describe('the state of a turn', () => {
+  test('shows text, reasoning, tools and notes in the order of events', () => {
+    const state = fold(TURN);
+    expect(state.parts).toEqual([
+      { type: 'reasoning', key: 2, step: 0, text: 'Let me look.' },
+      { type: 'text', key: 4, step: 0, text: 'Two reads. ' },
+      {
+        type: 'tool', key: 6, step: 0, callId: 'a', toolName: 'read', arguments: { path: 'a' }, state: 'error',
+        progress: 'half', output: 'TOOL_TIMEOUT: slow', durationMs: 9, error: 'TOOL_TIMEOUT', metadata: { tries: 1 },
+      },
+      {
+        type: 'tool', key: 7, step: 0, callId: 'b', toolName: 'read', arguments: { path: 'b' }, state: 'done',
+        output: '<b>', durationMs: 5,
+      },
+      { type: 'compaction', key: 11, method: 'truncated', tokensBefore: 9, tokensAfter: 3, messagesRemoved: 2 },
+      { type: 'retry', key: 12, attempt: 1, delayMs: 500, error: expect.objectContaining({ message: 'busy' }) },
+      { type: 'warning', key: 13, message: 'careful', source: 'plugin' },
+      { type: 'text', key: 14, step: 1, text: 'Done.' },
+    ]);
+    expect(state).toMatchObject({
+      sessionId: 's', turnId: 't', status: 'completed', assistantOutput: 'Done.', contextTokens: 3,
+      contextWindow: 100, startedAt: 1_001, endedAt: 1_016, lastSequence: 16, log: [],
+    });
+    expect([textOf(state), reasoningOf(state)]).toEqual(['Two reads. Done.', 'Let me look.']);
+  });
+
+  test('is running, failed or cancelled as the events say', () => {
+    expect(fold([started(1)]).status).toBe('running');
+    expect(fold([started(1), failed(2, 'down')])).toMatchObject({ status: 'failed', error: { message: 'down' } });
+    expect(fold([started(1), text('a', 2), cancelled(3)])).toMatchObject({ status: 'cancelled', usage: { outputTokens: 1 } });
+  });
+
+  test('is never changed in place', () => {
+    let state: TurnState | undefined;
+    for (const item of freeze(TURN)) state = freeze(reduceTurn(state, item));
+    expect(state?.status).toBe('completed');
+  });
+});
+
+describe('idempotence', () => {
+  test('a known event gives back the very same object, at every point of the turn', () => {
+    let state: TurnState | undefined;
+    TURN.forEach((item, index) => {
+      state = reduceTurn(state, item);
+      for (const known of TURN.slice(0, index + 1)) expect(reduceTurn(state, known)).toBe(state);
+    });
+  });
+
+  test('the whole turn twice, or each event twice, shows the same as once', () => {
+    const once = shown(fold(TURN));
+    expect(shown(fold([...TURN, ...TURN]))).toEqual(once);
+    expect(shown(fold(TURN.flatMap((item) => [item, item])))).toEqual(once);
+  });
+});
+
+describe('order', () => {
+  // F1
+  test.each(Array.from({ length: 40 }, (_, seed) => seed + 1))('shuffled events show the same (%i)', (seed) => {
+    expect(shown(fold(shuffled(TURN, seed)))).toEqual(shown(fold(TURN)));
+  });
+
+  test('a number that the agent left out changes nothing', () => {
+    const gaps = [started(1), text('a', 5), text('b', 9), completed(20, 'ab')];
+    expect(textOf(fold(gaps))).toBe('ab');
+    expect(textOf(fold(shuffled(gaps, 3)))).toBe('ab');
+  });
+});
+
+describe('deltas that were joined differently', () => {
+  const single = [started(1), text('ab', 2), text('cd', 3), text('ef', 4), completed(5, 'abcdef')];
+  const joined = [started(1), text('abcd', 3, 2), text('ef', 4), completed(5, 'abcdef')];
+  const coarse = [started(1), text('abcdef', 4, 2), completed(5, 'abcdef')];
+  const later = [text('cdef', 4, 3), completed(5, 'abcdef')];
+
+  test.each([
+    ['single, then joined', [...single, ...joined]],
+    ['joined, then single', [...joined, ...single]],
+    ['coarse, then single', [...coarse, ...single]],
+    ['a late listener beside the first', [...joined.slice(0, 2), ...later.slice(0, 1), ...joined.slice(2), ...later.slice(1)]],
+    ['interleaved', single.flatMap((item, index) => [item, joined[index], coarse[index]]).filter((item) => item !== undefined)],
+  ])('show every word once: %s', (_, events) => {
+    expect(textOf(fold(events))).toBe('abcdef');
+  });
+
+  test('show every word once when two windows feed one state', () => {
+    const paths = [single, joined, coarse, [started(1), ...later]];
+    for (const one of paths) {
+      for (const other of paths) {
+        for (let seed = 1; seed < 8; seed += 1) {
+          if (one === paths[3] && other === paths[3]) continue;
+          expect(textOf(fold(shuffled([...one, ...other], seed)))).toBe('abcdef');
+        }
+      }
+    }
+  });
+});
+
+describe('turns after each other', () => {
+  test('an event of a newer turn starts anew, and one of an older turn is ignored', () => {
+    const first = fold([started(1), text('old', 2)]);
+    const second = reduceTurn(first, started(7, 'u'));
+    expect(second).toMatchObject({ turnId: 'u', status: 'running', parts: [] });
+    expect(reduceTurn(second, text('late', 3))).toBe(second);
+  });
+});

@@ -1,0 +1,349 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { createSession, currentSession, type AgentEvent, type Session } from '../../guest-js/index.js';
+import { mockAgent } from '../../guest-js/testing.js';
+import { completed, event, outcome, settled, started, text, Wire } from './wire.js';
+
+let wire: Wire;
+let session: Session;
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+
+afterEach(() => {
+  wire?.remove();
+  vi.useRealTimers();
+});
+
+async function open(answers = {}): Promise<void> {
+  wire = new Wire(answers);
+  session = await createSession();
+}
+
+/** Everything a turn delivers, as it is delivered. */
+function record(turn: { on(name: 'event', listener: (item: AgentEvent) => void): unknown }): AgentEvent[] {
+  const events: AgentEvent[] = [];
+  turn.on('event', (item) => events.push(item));
+  return events;
+}
+
+function words(events: AgentEvent[]): string {
+  return events.map((item) => (item.type === 'textDelta' ? item.delta : '')).join('');
+}
+
+function behind(lastSequence: number): void {
+  if (wire.info) wire.info = { ...wire.info, lastSequence };
+}
+
+describe('a message that is lost on the way', () => {
+  test('is fetched again after two seconds of silence, and every word is shown once', async () => {
+    await open();
+    const turn = session.send('hi');
+    const events = record(turn);
+    await settled();
+    wire.push(0, started(1), text('a', 2));
+    wire.skip(0);
+    wire.push(0, text('c', 4), text('d', 5));
+    behind(5);
+    await vi.advanceTimersByTimeAsync(1_999);
+    expect(wire.of('attach')).toEqual([]);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(wire.of('attach')).toEqual([expect.objectContaining({ sessionId: 's', afterSequence: 2 })]);
+    wire.push(1, text('bcd', 5, 3), completed(6, 'abcd'));
+    expect(words(events)).toBe('abcd');
+    expect(await turn.text()).toBe('abcd');
+    expect(events.map((item) => item.sequence)).toEqual([1, 2, 5, 6]);
+  });
+
+  test('what the broken channel still brings afterwards is not shown twice', async () => {
+    await open();
+    const turn = session.send('hi');
+    const events = record(turn);
+    await settled();
+    wire.push(0, started(1));
+    const late = wire.skip(0);
+    wire.push(0, text('b', 3));
+    behind(3);
+    await vi.advanceTimersByTimeAsync(2_000);
+    wire.push(1, text('ab', 3, 2));
+    wire.pushAs(0, late, text('a', 2));
+    wire.push(1, completed(4, 'ab'));
+    expect(words(events)).toBe('ab');
+    await turn.result();
+    // The broken channel first, and at the end the one that replaced it.
+    expect(wire.of('detach')).toEqual([{ subscription: 1 }, { subscription: 2 }]);
+  });
+
+  test('also when it was the last one of the turn', async () => {
+    await open();
+    const turn = session.send('hi');
+    await settled();
+    wire.push(0, started(1), text('a', 2));
+    if (wire.info) wire.info = { ...wire.info, state: 'idle', turnId: null, lastSequence: 3 };
+    wire.outcome.resolve(outcome('completed', 3, { assistantOutput: 'a' }));
+    await vi.advanceTimersByTimeAsync(2_000);
+    wire.push(1, completed(3, 'a'));
+    expect(await turn.text()).toBe('a');
+  });
+
+  test('a session that is gone leaves the outcome: the turn ends with it', async () => {
+    await open({
+      attach: () => {
+        throw { code: 'SESSION_NOT_FOUND', message: 'closed', retryable: false, source: 'agent' };
+      },
+    });
+    const turn = session.send('hi');
+    const events = record(turn);
+    await settled();
+    wire.push(0, started(1), text('a', 2));
+    wire.info = null;
+    wire.outcome.resolve(outcome('completed', 9, { assistantOutput: 'a and more' }));
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(await turn.text()).toBe('a and more');
+    expect(events.at(-1)).toMatchObject({ type: 'turnComplete', status: 'completed', sequence: 9 });
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test('a failed outcome of a session that is gone fails the turn with its error', async () => {
+    await open({
+      attach: () => {
+        throw { code: 'SESSION_NOT_FOUND', message: 'closed', retryable: false, source: 'agent' };
+      },
+    });
+    const result = session.send('hi').result().catch((error: unknown) => error);
+    wire.info = null;
+    const error = { code: 'PROVIDER_ERROR', message: 'down', retryable: true, source: 'provider' } as const;
+    wire.outcome.resolve(outcome('failed', 9, { error }));
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(await result).toMatchObject(error);
+  });
+});
+
+describe('silence', () => {
+  test('of an agent that has nothing new repairs nothing', async () => {
+    await open();
+    const turn = session.send('hi');
+    await settled();
+    wire.push(0, started(1));
+    behind(1);
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(wire.of('attach')).toEqual([]);
+    expect(wire.of('current_session').length).toBeGreaterThan(20);
+    wire.push(0, completed(2));
+    await turn.result();
+  });
+
+  test('is watched no longer than the turn runs', async () => {
+    await open();
+    const turn = session.send('hi');
+    await settled();
+    wire.push(0, started(1), completed(2));
+    await turn.result();
+    expect(vi.getTimerCount()).toBe(0);
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(wire.of('current_session')).toEqual([]);
+  });
+
+  test('in which the agent cannot be asked is asked again', async () => {
+    let calls = 0;
+    await open({
+      current_session: () => {
+        calls += 1;
+        if (calls === 1) throw 'lost';
+        return wire.info;
+      },
+    });
+    session.send('hi');
+    await settled();
+    wire.push(0, started(1));
+    behind(2);
+    await vi.advanceTimersByTimeAsync(4_000);
+    expect(wire.of('attach')).toHaveLength(1);
+  });
+});
+
+describe('order', () => {
+  // F1
+  test('a large message that is overtaken by small ones is delivered in its place', async () => {
+    await open();
+    const turn = session.send('hi');
+    const events = record(turn);
+    await settled();
+    const output = 'x'.repeat(200 * 1024);
+    const start = event(2, { type: 'toolCallStart', step: 0, callId: 'c', toolName: 'read', arguments: {} });
+    const end = event(3, {
+      type: 'toolCallEnd', step: 0, callId: 'c', toolName: 'read', output, durationMs: 1, success: true,
+    });
+    wire.pushAs(0, 0, started(1));
+    wire.pushAs(0, 1, start);
+    wire.pushAs(0, 3, text('b', 4, 4, 1));
+    wire.pushAs(0, 4, completed(5, 'b'));
+    expect(events.map((item) => item.sequence)).toEqual([1, 2]);
+    await vi.advanceTimersByTimeAsync(300);
+    wire.pushAs(0, 2, end);
+    expect(events.map((item) => item.sequence)).toEqual([1, 2, 3, 4, 5]);
+    expect((await turn.result()).toolCalls[0]?.output).toHaveLength(200 * 1024);
+  });
+
+  // F1
+  test('events that reach the client in the wrong order are sorted by their numbers', async () => {
+    await open();
+    const turn = session.send('hi');
+    const events = record(turn);
+    await settled();
+    wire.push(0, text('b', 3), started(1), completed(5, 'abc'), text('a', 2), text('c', 4));
+    expect(events.map((item) => item.sequence)).toEqual([1, 2, 3, 4, 5]);
+    expect(await turn.text()).toBe('abc');
+  });
+
+  test('an event that comes twice is delivered once', async () => {
+    await open();
+    const turn = session.send('hi');
+    const events = record(turn);
+    await settled();
+    wire.push(0, started(1), text('a', 2), text('a', 2), started(1), completed(3, 'a'));
+    expect(events.map((item) => item.sequence)).toEqual([1, 2, 3]);
+  });
+
+  test('a joined delta that overlaps what is known adds only what is new', async () => {
+    await open();
+    const turn = session.send('hi');
+    const events = record(turn);
+    await settled();
+    wire.push(0, started(1), text('ab', 2), text('cd', 3), text('cdef', 4, 3), completed(5, 'abcdef'));
+    expect(words(events)).toBe('abcdef');
+    expect(events.at(3)).toMatchObject({ type: 'textDelta', delta: 'ef', firstSequence: 4, sequence: 4 });
+    await turn.result();
+  });
+
+  test('numbers that the agent left out hold up nothing once its log has confirmed them', async () => {
+    await open();
+    const turn = session.send('hi');
+    const events = record(turn);
+    await settled();
+    wire.push(0, started(1), text('a', 7));
+    expect(words(events)).toBe('');
+    await vi.advanceTimersByTimeAsync(2_000);
+    wire.push(1, text('a', 7), text('b', 12), completed(20, 'ab'));
+    expect(words(events)).toBe('ab');
+    await turn.result();
+  });
+});
+
+describe('acknowledging', () => {
+  test('happens about every sixteen messages, with the newest number', async () => {
+    await open();
+    const turn = session.send('hi');
+    await settled();
+    wire.push(0, started(1));
+    for (let sequence = 2; sequence <= 40; sequence += 1) wire.push(0, text('x', sequence));
+    expect(wire.of('ack')).toEqual([
+      { subscription: 1, sequence: 16 },
+      { subscription: 1, sequence: 32 },
+    ]);
+    wire.push(0, completed(41));
+    await turn.result();
+  });
+
+  test('starts with the reply when messages were faster', async () => {
+    await open();
+    session.send('hi');
+    wire.push(0, started(1), text('a', 2));
+    await settled();
+    expect(wire.of('ack')).toEqual([{ subscription: 1, sequence: 2 }]);
+  });
+
+  test('that the agent does not know attaches again after the newest event', async () => {
+    await open({ ack: () => false });
+    const turn = session.send('hi');
+    const events = record(turn);
+    await settled();
+    wire.push(0, started(1));
+    for (let sequence = 2; sequence <= 16; sequence += 1) wire.push(0, text('x', sequence));
+    await settled();
+    expect(wire.of('attach')).toEqual([expect.objectContaining({ afterSequence: 16 })]);
+    wire.push(1, completed(17));
+    await turn.result();
+    expect(events).toHaveLength(17);
+  });
+});
+
+describe('a page that reloads in the middle of a turn', () => {
+  // F4
+  test('finds the session and its turn again, from the first word, without gap or double', async () => {
+    const agent = mockAgent({ turns: [['one two three four five six seven']], everyMs: 100, pieceLength: 4 });
+    const before = await createSession();
+    before.send('count');
+    await vi.advanceTimersByTimeAsync(350);
+    agent.reload();
+    await vi.advanceTimersByTimeAsync(200);
+    const after = await currentSession();
+    const turn = await after?.activeTurn();
+    if (!turn) throw new Error('no turn runs');
+    const events = record(turn);
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(words(events)).toBe('one two three four five six seven');
+    expect(events[0]?.type).toBe('turnStarted');
+    expect(await turn.text()).toBe('one two three four five six seven');
+    expect(await after?.activeTurn()).toBeNull();
+    agent.remove();
+  });
+
+  test('an unreliable way loses no word: every fifth message is lost, every third is late', async () => {
+    let count = 0;
+    const agent = mockAgent({
+      turns: [['The quick brown fox jumps over the lazy dog. '.repeat(4)]],
+      everyMs: 50,
+      transport: () => {
+        count += 1;
+        if (count % 5 === 0 && count < 40) return 'lose';
+        return count % 3 === 0 ? { delayMs: 120 } : 'deliver';
+      },
+    });
+    const turn = (await createSession()).send('go');
+    const events = record(turn);
+    await vi.advanceTimersByTimeAsync(60_000);
+    const result = await turn.result();
+    expect(words(events)).toBe(result.text);
+    const numbers = events.map((item) => item.sequence);
+    expect(numbers).toEqual([...new Set(numbers)].sort((a, b) => a - b));
+    agent.remove();
+  });
+});
+
+describe('listening to a session', () => {
+  test('brings the turns of other windows, and ends with the last listener', async () => {
+    const agent = mockAgent({ everyMs: 0 });
+    const here = await createSession();
+    const events: AgentEvent[] = [];
+    const stop = here.onEvent((item) => events.push(item));
+    await vi.advanceTimersByTimeAsync(0);
+    const sent = agent.sendFromElsewhere('from afar');
+    await vi.advanceTimersByTimeAsync(10);
+    await sent;
+    expect(words(events)).toBe('from afar');
+    expect(events.at(-1)?.type).toBe('turnComplete');
+    stop();
+    await vi.advanceTimersByTimeAsync(0);
+    expect({ subscriptions: agent.subscriptions, channels: agent.openChannels }).toEqual({ subscriptions: 0, channels: 0 });
+    expect(vi.getTimerCount()).toBe(0);
+    agent.remove();
+  });
+
+  test('notices a turn whose first messages were lost', async () => {
+    let lose = true;
+    const agent = mockAgent({ everyMs: 0, transport: () => (lose ? 'lose' : 'deliver') });
+    const here = await createSession();
+    const events: AgentEvent[] = [];
+    const stop = here.onEvent((item) => events.push(item));
+    await vi.advanceTimersByTimeAsync(0);
+    void agent.sendFromElsewhere('unseen');
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(events).toEqual([]);
+    lose = false;
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(words(events)).toBe('unseen');
+    stop();
+    agent.remove();
+  });
+});
