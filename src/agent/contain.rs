@@ -14,6 +14,9 @@ use std::time::Duration;
 
 use futures_core::Stream;
 use futures_util::FutureExt as _;
+use tokio::runtime::Handle;
+
+use super::error::AgentError;
 
 /// A caught panic, with the text it carried.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -70,6 +73,24 @@ pub(crate) fn poll_next<S: Stream + ?Sized>(
     context: &mut Context<'_>,
 ) -> Result<Poll<Option<S::Item>>, Panicked> {
     call(|| stream.poll_next(context))
+}
+
+/// Runs work of the agent in a task on its own runtime and awaits it, from any thread. The
+/// work goes on when the caller stops waiting, so that nothing is left half done.
+pub(crate) async fn spawned<T: Send + 'static>(
+    runtime: &Handle,
+    work: impl Future<Output = Result<T, AgentError>> + Send + 'static,
+) -> Result<T, AgentError> {
+    match runtime.spawn(work).await {
+        Ok(answer) => answer,
+        Err(stopped) => Err(match stopped.try_into_panic() {
+            Ok(payload) => {
+                let panicked = Panicked::from_payload(&*payload);
+                AgentError::internal(format!("the agent has a fault: {panicked}"))
+            }
+            Err(_) => AgentError::agent_shut_down(),
+        }),
+    }
 }
 
 /// Locks a mutex of the agent. No foreign code runs under one, so a poisoned lock can only

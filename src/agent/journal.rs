@@ -35,8 +35,6 @@ pub(crate) struct Journal {
 #[derive(Default)]
 struct State {
     next_index: u64,
-    /// Written together with the first message; a session without any leaves no trace.
-    prelude: Vec<SessionEventKind>,
     /// What could not be written yet, in order. Not empty means: the storage is down.
     backlog: VecDeque<Arc<SessionEvent>>,
     probing: bool,
@@ -61,7 +59,6 @@ impl Journal {
         storage: Option<Arc<dyn SessionStorage>>,
         limit: Duration,
         next_index: u64,
-        prelude: Vec<SessionEventKind>,
     ) -> Arc<Self> {
         Arc::new(Self {
             session_id: Arc::clone(session_id),
@@ -69,7 +66,6 @@ impl Journal {
             limit,
             state: Mutex::new(State {
                 next_index,
-                prelude,
                 ..State::default()
             }),
             writing: Arc::default(),
@@ -91,11 +87,6 @@ impl Journal {
             .take(limit)
             .map(|event| SessionEvent::clone(event))
             .collect()
-    }
-
-    /// Adds facts that go in front of the next first write.
-    pub(crate) fn add_prelude(&self, kind: SessionEventKind) {
-        lock(&self.state).prelude.push(kind);
     }
 
     /// Whether the session was never written.
@@ -126,36 +117,31 @@ impl Journal {
         })
     }
 
-    /// Writes the first event of a turn, with everything that waits to go before it: all or
-    /// nothing.
+    /// Writes what a turn begins with: all or nothing.
     ///
     /// # Errors
     /// `STORAGE_ERROR`; nothing is kept, and the same can be written again.
     pub(crate) async fn write_first(
         self: &Arc<Self>,
         turn_id: &Arc<str>,
-        kind: SessionEventKind,
+        kinds: Vec<SessionEventKind>,
     ) -> Result<Vec<Arc<SessionEvent>>, AgentError> {
         let writing = self.writing.lock().await;
         self.write_backlog().await?;
-        let batch: Vec<SessionEvent> = {
-            let state = lock(&self.state);
-            let kinds = state.prelude.iter().cloned().chain([kind]);
-            (state.next_index..)
-                .zip(kinds)
-                .map(|(index, kind)| SessionEvent {
-                    index,
-                    timestamp: now_ms(),
-                    turn_id: Arc::clone(turn_id),
-                    kind,
-                })
-                .collect()
-        };
+        let next_index = lock(&self.state).next_index;
+        let batch: Vec<SessionEvent> = (next_index..)
+            .zip(kinds)
+            .map(|(index, kind)| SessionEvent {
+                index,
+                timestamp: now_ms(),
+                turn_id: Arc::clone(turn_id),
+                kind,
+            })
+            .collect();
         self.append(&batch).await?;
         drop(writing);
         let mut state = lock(&self.state);
         state.next_index += batch.len() as u64;
-        state.prelude.clear();
         let events: Vec<Arc<SessionEvent>> = batch.into_iter().map(Arc::new).collect();
         if self.storage.is_none() {
             state.kept.extend(events.iter().cloned());

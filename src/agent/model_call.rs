@@ -77,6 +77,11 @@ impl ModelCall {
         })
     }
 
+    /// When the newest event arrived.
+    pub(crate) fn last_event(&self) -> Instant {
+        self.silence.last_event
+    }
+
     /// The next event. After `Failed`, `Cancelled` or `Done` the call must not be asked again.
     pub(crate) async fn next(&mut self) -> Next {
         poll_fn(|context| self.poll_next(context)).await

@@ -1,10 +1,13 @@
 //! Agent plugins: who may tap into the hooks, and their life cycle (chapters 3.4 and 5.6).
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::Value;
+use tokio::time::Instant;
 
+use super::contain;
 use super::hook::HookRegistry;
 
 /// A plugin of the agent (not a Tauri plugin): a set of hook handlers with a life cycle.
@@ -95,4 +98,33 @@ impl PluginError {
             message: message.to_string(),
         }
     }
+}
+
+/// Shuts plugins down in reverse order, each within `limit` and all before `deadline`.
+/// Answers what went wrong.
+pub(crate) async fn shut_down(
+    plugins: &[Arc<dyn Plugin>],
+    limit: Duration,
+    deadline: Option<Instant>,
+) -> Vec<String> {
+    let mut problems = Vec::new();
+    let mut left = u32::try_from(plugins.len()).unwrap_or(u32::MAX);
+    for plugin in plugins.iter().rev() {
+        // One that hangs leaves the others their share of the time.
+        let share = deadline
+            .map(|deadline| deadline.saturating_duration_since(Instant::now()) / left.max(1));
+        left = left.saturating_sub(1);
+        let limit = share.map_or(limit, |share| share.min(limit));
+        let problem = match contain::limited(limit, || plugin.shutdown()).await {
+            Ok(Ok(())) => continue,
+            Ok(Err(error)) => error.message,
+            Err(failure) => failure.to_string(),
+        };
+        tracing::warn!(plugin = plugin.id(), %problem, "shutting the plugin down failed");
+        problems.push(format!(
+            "shutting down the plugin \"{}\" failed: {problem}",
+            plugin.id()
+        ));
+    }
+    problems
 }

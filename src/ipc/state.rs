@@ -85,7 +85,7 @@ impl Ipc {
     }
 
     fn running_turn(&self) -> Option<Arc<str>> {
-        self.agent.current_session()?.info().turn_id
+        Some(self.agent.current_session()?.info().turn_id?.into())
     }
 
     /// Starts a turn, or finds the one that the same request started before, and forwards

@@ -1,6 +1,7 @@
 //! For tests of apps, providers, tools and storages (feature `testing`).
 
 mod calls;
+mod conformance;
 mod events;
 mod faults;
 mod faulty;
@@ -18,6 +19,10 @@ mod tools;
 mod transcript;
 
 pub use calls::CallLog;
+pub use conformance::{
+    memory_storage_conformance, session_storage_conformance, session_storage_durability,
+    session_storage_skips_unreadable,
+};
 pub use events::{
     assert_event_invariants, collect, event_violations, kinds, reasoning_of, shape, text_of,
 };

@@ -28,6 +28,21 @@ pub(crate) fn text(text: &str) -> Quarters {
         .sum()
 }
 
+/// The start of a text that costs at most `tokens`.
+pub(crate) fn head(whole: &str, tokens: u64) -> &str {
+    let mut left = tokens.saturating_mul(QUARTERS);
+    let end = whole.char_indices().find(|(_, c)| {
+        let cost = if is_wide(*c) { QUARTERS } else { 1 };
+        let fits = cost <= left;
+        left = left.saturating_sub(cost);
+        !fits
+    });
+    match end {
+        Some((end, _)) => whole.get(..end).unwrap_or_default(),
+        None => whole,
+    }
+}
+
 /// CJK, kana, hangul, full-width forms and emoji.
 fn is_wide(c: char) -> bool {
     matches!(u32::from(c),

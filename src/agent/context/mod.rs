@@ -111,6 +111,11 @@ impl Context {
         self.fixed / QUARTERS
     }
 
+    /// The same by the estimate alone, in tokens: what compactions are compared by.
+    pub(crate) fn estimated_tokens(&self) -> u64 {
+        self.estimated() / QUARTERS
+    }
+
     fn estimated(&self) -> Quarters {
         self.fixed + self.folded.cost()
     }
@@ -181,6 +186,20 @@ impl Context {
             SessionEventKind::UserMessage { content } => Some((event.index, content.as_slice())),
             _ => None,
         })
+    }
+
+    /// Text of the first user message there is, blocks joined.
+    pub(crate) fn first_user_text(&self) -> String {
+        let first = self.events.iter().find_map(|event| match &event.kind {
+            SessionEventKind::UserMessage { content } => Some(content),
+            _ => None,
+        });
+        let texts: Vec<&str> = first
+            .into_iter()
+            .flatten()
+            .filter_map(ContentBlock::as_text)
+            .collect();
+        texts.join("\n")
     }
 
     /// Whether the newest user message holds images that the model is shown.

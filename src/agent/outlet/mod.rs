@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 pub use cursor::{Joining, Subscription, Turn};
-pub(crate) use log::TurnLog;
+pub(crate) use log::{DeltaKind, TurnLog};
 pub use log::{TurnEnding, TurnOutcome};
 
 use super::contain::lock;

@@ -1,0 +1,313 @@
+//! Registration and the build: everything is checked before anything is started (chapters 3
+//! and 6.1).
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::runtime::Handle;
+use tokio_util::sync::CancellationToken;
+
+use super::Agent;
+use super::catalog::Catalog;
+use super::config::AgentConfig;
+use super::contain;
+use super::core::Core;
+use super::error::AgentError;
+use super::hook::HookRegistry;
+use super::hook::registry::Taps;
+use super::memory::MemoryStorage;
+use super::outlet::Outlet;
+use super::plugin::{Plugin, shut_down};
+use super::provider::ModelProvider;
+use super::skill::{SkillDefinition, SkillSet, is_legal_name};
+use super::storage::SessionStorage;
+use super::tool::ToolHandler;
+use super::tool::set::ToolSet;
+
+/// Collects what an agent is made of, and builds it.
+///
+/// # Examples
+/// ```
+/// # use async_trait::async_trait;
+/// # use tokio_util::sync::CancellationToken;
+/// # use youyou_agent::*;
+/// # struct MyProvider;
+/// # #[async_trait]
+/// # impl ModelProvider for MyProvider {
+/// #     fn id(&self) -> &str { "mine" }
+/// #     fn models(&self) -> Vec<ModelInfo> {
+/// #         vec![ModelInfo::new("my-model", "Mine", 8_000, Capabilities::default())]
+/// #     }
+/// #     async fn chat(&self, _: ChatRequest, _: CancellationToken) -> Result<ChatStream, ProviderError> {
+/// #         Ok(Box::pin(futures_util::stream::iter([ChatEvent::text("Hi."), ChatEvent::done()])))
+/// #     }
+/// # }
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), AgentError> {
+/// let agent = AgentBuilder::new(AgentConfig::new("my-model"))
+///     .provider(MyProvider)
+///     .skill(SkillDefinition::new("brief", "Answer in one sentence."))
+///     .build()
+///     .await?;
+/// let session = agent.create_session(SessionConfig::default()).await?;
+/// let outcome = session.send("Hello")?.outcome().await;
+/// assert_eq!(outcome.assistant_output, "Hi.");
+/// # Ok(())
+/// # }
+/// ```
+pub struct AgentBuilder {
+    config: AgentConfig,
+    providers: Vec<Arc<dyn ModelProvider>>,
+    tools: Vec<Arc<dyn ToolHandler>>,
+    skills: Vec<SkillDefinition>,
+    plugins: Vec<(Arc<dyn Plugin>, Arc<Value>)>,
+    session_storages: Vec<Arc<dyn SessionStorage>>,
+    memory_storages: Vec<Arc<dyn MemoryStorage>>,
+}
+
+impl AgentBuilder {
+    /// A builder with this configuration and nothing registered.
+    #[must_use]
+    pub fn new(config: AgentConfig) -> Self {
+        Self {
+            config,
+            providers: Vec::new(),
+            tools: Vec::new(),
+            skills: Vec::new(),
+            plugins: Vec::new(),
+            session_storages: Vec::new(),
+            memory_storages: Vec::new(),
+        }
+    }
+
+    /// Registers a model provider; at least one is needed.
+    #[must_use]
+    pub fn provider(self, provider: impl ModelProvider) -> Self {
+        self.shared_provider(Arc::new(provider))
+    }
+
+    /// Registers a model provider that is used elsewhere, too.
+    #[must_use]
+    pub fn shared_provider(mut self, provider: Arc<dyn ModelProvider>) -> Self {
+        self.providers.push(provider);
+        self
+    }
+
+    /// Registers a tool.
+    #[must_use]
+    pub fn tool(self, tool: impl ToolHandler) -> Self {
+        self.shared_tool(Arc::new(tool))
+    }
+
+    /// Registers a tool that is used elsewhere, too.
+    #[must_use]
+    pub fn shared_tool(mut self, tool: Arc<dyn ToolHandler>) -> Self {
+        self.tools.push(tool);
+        self
+    }
+
+    /// Registers a skill.
+    #[must_use]
+    pub fn skill(mut self, skill: SkillDefinition) -> Self {
+        self.skills.push(skill);
+        self
+    }
+
+    /// Registers an agent plugin without a config (it gets null).
+    #[must_use]
+    pub fn plugin(self, plugin: impl Plugin) -> Self {
+        self.plugin_with_config(plugin, Value::Null)
+    }
+
+    /// Registers an agent plugin with its config.
+    #[must_use]
+    pub fn plugin_with_config(self, plugin: impl Plugin, config: Value) -> Self {
+        self.shared_plugin(Arc::new(plugin), config)
+    }
+
+    /// Registers an agent plugin that is used elsewhere, too, with its config.
+    #[must_use]
+    pub fn shared_plugin(mut self, plugin: Arc<dyn Plugin>, config: Value) -> Self {
+        self.plugins.push((plugin, Arc::new(config)));
+        self
+    }
+
+    /// Registers the session storage; at most one.
+    #[must_use]
+    pub fn session_storage(self, storage: impl SessionStorage) -> Self {
+        self.shared_session_storage(Arc::new(storage))
+    }
+
+    /// Registers a session storage that is used elsewhere, too.
+    #[must_use]
+    pub fn shared_session_storage(mut self, storage: Arc<dyn SessionStorage>) -> Self {
+        self.session_storages.push(storage);
+        self
+    }
+
+    /// Registers the memory storage; at most one.
+    #[must_use]
+    pub fn memory_storage(self, storage: impl MemoryStorage) -> Self {
+        self.shared_memory_storage(Arc::new(storage))
+    }
+
+    /// Registers a memory storage that is used elsewhere, too.
+    #[must_use]
+    pub fn shared_memory_storage(mut self, storage: Arc<dyn MemoryStorage>) -> Self {
+        self.memory_storages.push(storage);
+        self
+    }
+
+    /// Checks everything, then initialises all plugins, then applies them. Called within a
+    /// tokio runtime, which the agent keeps and does all its work on.
+    ///
+    /// # Errors
+    /// `INVALID_CONFIG`, `NO_MODEL_PROVIDER`, `NAME_CONFLICT`, `SKILL_DEPENDENCY_NOT_MET`,
+    /// `STORAGE_DUPLICATE`, `INVALID_DEFAULT_MODEL`: nothing was started.
+    /// `PLUGIN_INIT_FAILED`: the plugins initialised before were shut down in reverse order.
+    pub async fn build(self) -> Result<Agent, AgentError> {
+        let runtime = Handle::try_current().map_err(|_| {
+            AgentError::internal("AgentBuilder::build must be called within a tokio runtime")
+        })?;
+        self.config.validate()?;
+        let catalog = Catalog::new(self.providers)?;
+        let tools = ToolSet::new(self.tools)?;
+        check_skills(&self.skills, &tools)?;
+        check_plugins(&self.plugins)?;
+        let sessions = at_most_one("session", self.session_storages)?;
+        let memories = at_most_one("memory", self.memory_storages)?;
+        check_models(&self.config, &catalog)?;
+
+        let limit = Duration::from_millis(self.config.plugin_timeout_ms);
+        let taps = start_plugins(&self.plugins, limit).await?;
+        Ok(Agent::new(Core {
+            config: self.config,
+            catalog,
+            tools,
+            skills: SkillSet::new(self.skills),
+            taps,
+            plugins: self.plugins.into_iter().map(|(plugin, _)| plugin).collect(),
+            sessions,
+            memories,
+            outlet: Outlet::new(),
+            runtime,
+            stopping: CancellationToken::new(),
+        }))
+    }
+}
+
+fn check_skills(skills: &[SkillDefinition], tools: &ToolSet) -> Result<(), AgentError> {
+    let mut names = HashSet::new();
+    for skill in skills {
+        if !is_legal_name(&skill.name) {
+            return Err(AgentError::invalid_config(
+                "skill",
+                &format!(
+                    "the name \"{}\" must be made of letters, digits, - and _",
+                    skill.name
+                ),
+            ));
+        }
+        if !names.insert(skill.name.as_str()) {
+            return Err(AgentError::name_conflict("skill", &skill.name));
+        }
+        for tool in &skill.required_tools {
+            if tools.get(tool).is_none() {
+                return Err(AgentError::skill_dependency_not_met(&skill.name, tool));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check_plugins(plugins: &[(Arc<dyn Plugin>, Arc<Value>)]) -> Result<(), AgentError> {
+    let mut ids = HashSet::new();
+    for (plugin, _) in plugins {
+        let id = contain::call(|| plugin.id().to_owned()).map_err(|panicked| {
+            AgentError::invalid_config("plugin", &format!("its id failed: {panicked}"))
+        })?;
+        if !ids.insert(id.clone()) {
+            return Err(AgentError::name_conflict("plugin", &id));
+        }
+    }
+    Ok(())
+}
+
+fn at_most_one<S: ?Sized>(kind: &str, mut storages: Vec<Arc<S>>) -> Result<Option<Arc<S>>, AgentError> {
+    if storages.len() > 1 {
+        return Err(AgentError::storage_duplicate(kind));
+    }
+    Ok(storages.pop())
+}
+
+fn check_models(config: &AgentConfig, catalog: &Catalog) -> Result<(), AgentError> {
+    let known = catalog.ids();
+    if !known.contains(&config.default_model) {
+        return Err(AgentError::invalid_default_model(&config.default_model, &known));
+    }
+    let optional = [
+        ("compact_model", &config.compact_model),
+        ("memory_model", &config.memory_model),
+    ];
+    for (field, model) in optional {
+        if let Some(model) = model.as_ref().filter(|model| !known.contains(model)) {
+            tracing::warn!("{field}: no provider declares \"{model}\"; its use falls back");
+        }
+    }
+    Ok(())
+}
+
+/// Initialises all, then applies all. If one fails, those initialised are shut down.
+async fn start_plugins(
+    plugins: &[(Arc<dyn Plugin>, Arc<Value>)],
+    limit: Duration,
+) -> Result<Taps, AgentError> {
+    let mut initialized: Vec<Arc<dyn Plugin>> = Vec::with_capacity(plugins.len());
+    for (plugin, config) in plugins {
+        let answer = contain::limited(limit, || plugin.initialize(Arc::clone(config))).await;
+        let reason = match answer {
+            Ok(Ok(())) => {
+                initialized.push(Arc::clone(plugin));
+                continue;
+            }
+            Ok(Err(error)) => error.message,
+            Err(failure) => failure.to_string(),
+        };
+        shut_down(&initialized, limit, None).await;
+        return Err(AgentError::plugin_init_failed(plugin.id(), "initialize", &reason));
+    }
+    let mut hooks = HookRegistry::new();
+    for (plugin, config) in plugins {
+        hooks.enter(plugin.id(), config);
+        match apply(plugin, hooks, limit).await {
+            Ok(applied) => hooks = applied,
+            Err(reason) => {
+                shut_down(&initialized, limit, None).await;
+                return Err(AgentError::plugin_init_failed(plugin.id(), "apply", &reason));
+            }
+        }
+    }
+    Ok(hooks.into_taps())
+}
+
+/// Runs the synchronous `apply` where it may block, so that its limit holds.
+async fn apply(
+    plugin: &Arc<dyn Plugin>,
+    mut hooks: HookRegistry,
+    limit: Duration,
+) -> Result<HookRegistry, String> {
+    let plugin = Arc::clone(plugin);
+    let applying = tokio::task::spawn_blocking(move || {
+        let applied = contain::call(|| plugin.apply(&mut hooks));
+        (applied, hooks)
+    });
+    match tokio::time::timeout(limit, applying).await {
+        Ok(Ok((Ok(Ok(())), hooks))) => Ok(hooks),
+        Ok(Ok((Ok(Err(error)), _))) => Err(error.message),
+        Ok(Ok((Err(panicked), _))) => Err(panicked.to_string()),
+        Ok(Err(stopped)) => Err(stopped.to_string()),
+        Err(_) => Err(format!("it did not answer within {} ms", limit.as_millis())),
+    }
+}

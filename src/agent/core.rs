@@ -1,0 +1,60 @@
+//! Everything that was registered, shared by all sessions of an agent.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio_util::sync::CancellationToken;
+
+use super::catalog::Catalog;
+use super::config::AgentConfig;
+use super::error::AgentError;
+use super::hook::registry::Taps;
+use super::memory::MemoryStorage;
+use super::outlet::Outlet;
+use super::plugin::Plugin;
+use super::skill::SkillSet;
+use super::storage::SessionStorage;
+use super::tool::set::ToolSet;
+
+/// The registered parts and the configuration. Nothing in it changes after the build.
+pub(crate) struct Core {
+    pub(crate) config: AgentConfig,
+    pub(crate) catalog: Catalog,
+    pub(crate) tools: ToolSet,
+    pub(crate) skills: SkillSet,
+    pub(crate) taps: Taps,
+    /// In order of registration.
+    pub(crate) plugins: Vec<Arc<dyn Plugin>>,
+    pub(crate) sessions: Option<Arc<dyn SessionStorage>>,
+    pub(crate) memories: Option<Arc<dyn MemoryStorage>>,
+    pub(crate) outlet: Arc<Outlet>,
+    /// Where all work runs, so that the agent can be called from any thread.
+    pub(crate) runtime: Handle,
+    /// Fires when the shutdown begins.
+    pub(crate) stopping: CancellationToken,
+}
+
+impl Core {
+    /// # Errors
+    /// `AGENT_SHUT_DOWN`.
+    pub(crate) fn check_running(&self) -> Result<(), AgentError> {
+        if self.stopping.is_cancelled() {
+            Err(AgentError::agent_shut_down())
+        } else {
+            Ok(())
+        }
+    }
+
+    pub(crate) fn storage_limit(&self) -> Duration {
+        Duration::from_millis(self.config.storage_timeout_ms)
+    }
+
+    pub(crate) fn hook_limit(&self) -> Duration {
+        Duration::from_millis(self.config.hook_timeout_ms)
+    }
+
+    pub(crate) fn idle_limit(&self) -> Duration {
+        Duration::from_millis(self.config.provider_idle_timeout_ms)
+    }
+}

@@ -1,0 +1,443 @@
+//! A session: one context, at most one thing going on in it (chapter 6.2).
+//!
+//! What a turn works with is handed to it and comes back when it ends, so nothing here is
+//! locked for longer than a look.
+
+mod close;
+mod open;
+mod slot;
+mod state;
+mod work;
+
+use std::fmt;
+use std::sync::{Arc, Mutex};
+
+use serde::{Deserialize, Serialize};
+use tokio::sync::{Notify, watch};
+use tokio_util::sync::CancellationToken;
+
+use super::catalog::Model;
+use super::compaction::{self, Attempt, CompactOutcome, Compaction};
+use super::contain::{self, lock};
+use super::core::Core;
+use super::error::AgentError;
+use super::message::{ContentBlock, UserInput};
+use super::outlet::{Subscription, Turn};
+use super::provider::ReasoningEffort;
+use super::storage::{SessionEvent, SessionOverrides};
+use super::turn::{self, TurnRun};
+
+pub(crate) use close::CloseLimits;
+pub(crate) use open::{create, load, resume};
+pub(crate) use slot::{Slot, SlotTicket};
+pub use state::SessionState;
+use state::{Activity, State};
+pub(crate) use work::Work;
+
+/// An open session. A cheap handle: clones mean the same session.
+///
+/// # Order
+/// At most one turn or compaction runs at a time; what does not fit is `SESSION_BUSY`.
+#[derive(Clone)]
+pub struct Session {
+    pub(crate) inner: Arc<SessionInner>,
+}
+
+pub(crate) struct SessionInner {
+    pub(crate) core: Arc<Core>,
+    slot: Arc<Slot>,
+    pub(crate) id: Arc<str>,
+    pub(crate) created_at: u64,
+    pub(crate) overrides: SessionOverrides,
+    /// Frozen for the session's life in this process.
+    environment: Option<String>,
+    /// Written by send, by the end of a turn or compaction, and by close.
+    state: Mutex<State>,
+    /// Told whenever the session becomes idle.
+    idle: Notify,
+    /// The one close there is, once it began.
+    closing: Mutex<Option<watch::Receiver<Option<Result<(), AgentError>>>>>,
+}
+
+/// What a message is sent with. Everything is optional.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+pub struct SendOptions {
+    /// A model for this and later turns.
+    #[cfg_attr(feature = "bindings", specta(optional))]
+    pub model_id: Option<String>,
+    /// Sampling temperature of this turn.
+    #[cfg_attr(feature = "bindings", specta(optional))]
+    pub temperature: Option<f32>,
+    /// Upper limit of each answer of this turn, in tokens.
+    #[cfg_attr(feature = "bindings", specta(optional))]
+    pub max_tokens: Option<u32>,
+    /// How much the model should reason in this turn.
+    #[cfg_attr(feature = "bindings", specta(optional))]
+    pub reasoning_effort: Option<ReasoningEffort>,
+}
+
+/// What can be known of an open session at a moment.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+pub struct SessionInfo {
+    /// The session.
+    pub session_id: String,
+    /// Its title; absent before the first message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "bindings", specta(optional))]
+    pub title: Option<String>,
+    /// The model of the next turn, or of the running one.
+    pub model_id: String,
+    /// What is going on.
+    pub state: SessionState,
+    /// The running turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "bindings", specta(optional))]
+    pub turn_id: Option<String>,
+    /// Number of the newest event of the agent.
+    #[cfg_attr(feature = "bindings", specta(type = u32))]
+    pub last_sequence: u64,
+    /// Estimated size of the context at the last change, in tokens.
+    #[cfg_attr(feature = "bindings", specta(type = u32))]
+    pub context_tokens: u64,
+    /// The model's window, in tokens.
+    pub context_window: u32,
+    /// User and assistant messages.
+    pub message_count: u32,
+    /// Milliseconds since the Unix epoch.
+    #[cfg_attr(feature = "bindings", specta(type = u32))]
+    pub created_at: u64,
+}
+
+/// What a turn is about.
+#[derive(Debug)]
+pub(crate) enum TurnInput {
+    /// A new message of the user.
+    New {
+        content: Vec<ContentBlock>,
+        /// What goes before it, for this turn.
+        skill: Option<String>,
+    },
+    /// The last message again.
+    Again,
+}
+
+impl Session {
+    /// The session's id.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.inner.id
+    }
+
+    /// What can be known of the session right now.
+    #[must_use]
+    pub fn info(&self) -> SessionInfo {
+        self.inner.info()
+    }
+
+    /// Sends a message and starts a turn. Answers at once; everything that happens later is
+    /// told by the turn's events.
+    ///
+    /// # Errors
+    /// Refused without any trace: `SESSION_BUSY` while a turn or a compaction runs,
+    /// `INVALID_INPUT`, `CONTENT_NOT_SUPPORTED` for an image on a model without vision,
+    /// `SKILL_NOT_FOUND`, `MODEL_NOT_SUPPORTED`, `SESSION_NOT_FOUND` once it is closed,
+    /// `AGENT_SHUT_DOWN`.
+    pub fn send(&self, input: impl Into<UserInput>) -> Result<Turn, AgentError> {
+        self.send_with(input, SendOptions::default())
+    }
+
+    /// Like [`send`](Self::send), with a model or parameters for the turn.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub fn send_with(
+        &self,
+        input: impl Into<UserInput>,
+        options: SendOptions,
+    ) -> Result<Turn, AgentError> {
+        self.inner.send(input.into(), options)
+    }
+
+    /// Runs the last message again after a failed, cancelled or interrupted turn, without
+    /// storing it twice.
+    ///
+    /// # Errors
+    /// `INVALID_INPUT` when the last turn was answered or there is none; `SESSION_BUSY`,
+    /// `MODEL_NOT_SUPPORTED`, `SESSION_NOT_FOUND`, `AGENT_SHUT_DOWN` as for `send`.
+    pub fn retry_turn(&self) -> Result<Turn, AgentError> {
+        self.inner.retry()
+    }
+
+    /// Cancels the running turn, or a running compaction. With an id only that turn is
+    /// meant. Answers whether something was running; a late cancel changes nothing.
+    ///
+    /// The model stops at once; tools that run are awaited, at most for their timeout.
+    #[must_use = "a stale cancel changes nothing and says so"]
+    pub fn cancel(&self, turn_id: Option<&str>) -> bool {
+        self.inner.cancel(turn_id)
+    }
+
+    /// Makes the context smaller now: as a compaction that triggers itself, whatever the
+    /// size.
+    ///
+    /// # Errors
+    /// `SESSION_BUSY` while a turn runs; `REQUEST_CANCELLED`, which changed nothing;
+    /// `HOOK_ABORTED`; `STORAGE_ERROR`; `SESSION_NOT_FOUND`; `AGENT_SHUT_DOWN`.
+    pub async fn compact(&self) -> Result<CompactOutcome, AgentError> {
+        let inner = Arc::clone(&self.inner);
+        contain::spawned(&self.inner.core.runtime, async move { inner.compact().await }).await
+    }
+
+    /// Closes the session: cancels a running turn, runs the `SessionEnd` hooks, writes what
+    /// is missing, frees the slot, and extracts memories within their limit. Safe to call
+    /// more than once.
+    ///
+    /// # Errors
+    /// `STORAGE_ERROR` saying what could not be stored; the session is closed all the same.
+    pub async fn close(&self) -> Result<(), AgentError> {
+        let limits = CloseLimits::of(&self.inner.core.config);
+        self.inner.close(limits).await
+    }
+
+    /// The events of this session's turns: what comes after event `after` as far as it is
+    /// kept (the last eight turns), else from the start of the running turn, then live until
+    /// the session is closed.
+    #[must_use]
+    pub fn subscribe(&self, after: Option<u64>) -> Subscription {
+        self.inner.core.outlet.subscribe_session(&self.inner.id, after)
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session").field("id", &self.id()).finish_non_exhaustive()
+    }
+}
+
+impl SessionInner {
+    fn send(self: &Arc<Self>, input: UserInput, options: SendOptions) -> Result<Turn, AgentError> {
+        self.core.check_running()?;
+        // Looked at first: checking an image is work for nothing while a turn runs.
+        lock(&self.state).check_idle()?;
+        let mut content = input.checked()?;
+        let skill = self.core.skills.resolve(&mut content)?;
+        let model = self.model_for(options.model_id.as_deref())?;
+        let has_image = content
+            .iter()
+            .any(|block| matches!(block, ContentBlock::Image { .. }));
+        if has_image && !model.info.capabilities.vision {
+            return Err(AgentError::content_not_supported(&model.id, "images"));
+        }
+        self.start(model, TurnInput::New { content, skill }, options, |_| Ok(()))
+    }
+
+    fn retry(self: &Arc<Self>) -> Result<Turn, AgentError> {
+        self.core.check_running()?;
+        lock(&self.state).check_idle()?;
+        let model = self.model_for(None)?;
+        self.start(model, TurnInput::Again, SendOptions::default(), |work| {
+            if work.context.is_unanswered() {
+                Ok(())
+            } else {
+                Err(AgentError::invalid_input(
+                    "there is no failed or cancelled turn to run again; send a message",
+                ))
+            }
+        })
+    }
+
+    /// The model a turn runs on, as its provider offers it now.
+    fn model_for(&self, wanted: Option<&str>) -> Result<Model, AgentError> {
+        match wanted {
+            Some(wanted) => self.core.catalog.find(wanted),
+            None => {
+                let current = Arc::clone(&lock(&self.state).model.id);
+                self.core.catalog.find(&current)
+            }
+        }
+    }
+
+    fn start(
+        self: &Arc<Self>,
+        model: Model,
+        input: TurnInput,
+        options: SendOptions,
+        check: impl FnOnce(&Work) -> Result<(), AgentError>,
+    ) -> Result<Turn, AgentError> {
+        let turn_id: Arc<str> = uuid::Uuid::now_v7().to_string().into();
+        let cancel = CancellationToken::new();
+        let work = {
+            let mut state = lock(&self.state);
+            let work = state.take_idle()?;
+            if let Err(refused) = check(&work) {
+                state.activity = Activity::Idle(work);
+                return Err(refused);
+            }
+            state.model = model.clone();
+            state.activity = Activity::turn(&turn_id, &cancel);
+            work
+        };
+        let log = self.core.outlet.begin_turn(&self.id, &turn_id);
+        let run = TurnRun::new(
+            Arc::clone(self),
+            work,
+            Arc::clone(&log),
+            model,
+            cancel,
+            input,
+            options,
+        );
+        let task = self.core.runtime.spawn(turn::run(run));
+        lock(&self.state).set_task(&turn_id, task.abort_handle());
+        Ok(self.handle(log))
+    }
+
+    fn handle(self: &Arc<Self>, log: Arc<super::outlet::TurnLog>) -> Turn {
+        let session = Arc::downgrade(self);
+        let turn_id = Arc::clone(log.turn_id());
+        Turn::new(log, move || {
+            session
+                .upgrade()
+                .is_some_and(|session| session.cancel(Some(&turn_id)))
+        })
+    }
+
+    /// A further reader of a running or recent turn.
+    pub(crate) fn turn(self: &Arc<Self>, turn_id: &str) -> Option<Turn> {
+        let log = self.core.outlet.turn(turn_id)?;
+        Some(self.handle(log))
+    }
+
+    pub(crate) fn cancel(&self, turn_id: Option<&str>) -> bool {
+        let token = lock(&self.state).cancel(turn_id);
+        match token {
+            Some(token) => {
+                token.cancel();
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// The point of no return of a turn: from here on a cancel comes too late. Answers
+    /// false if one came before.
+    pub(crate) fn begin_finishing(&self) -> bool {
+        lock(&self.state).begin_finishing()
+    }
+
+    fn info(&self) -> SessionInfo {
+        let state = lock(&self.state);
+        SessionInfo {
+            session_id: self.id.to_string(),
+            title: state.title.clone(),
+            model_id: state.model.id.to_string(),
+            state: state.activity.public(),
+            turn_id: state.activity.turn_id().map(|id| id.to_string()),
+            last_sequence: self.core.outlet.last_sequence(),
+            context_tokens: state.context_tokens,
+            context_window: state.model.info.context_window,
+            message_count: state.message_count,
+            created_at: self.created_at,
+        }
+    }
+
+    pub(crate) fn title(&self) -> Option<String> {
+        lock(&self.state).title.clone()
+    }
+
+    pub(crate) fn set_title(&self, title: String) {
+        lock(&self.state).title = Some(title);
+    }
+
+    /// The events of a session that is kept in memory only.
+    pub(crate) fn kept_events(&self, after: Option<u64>, limit: usize) -> Vec<SessionEvent> {
+        let journal = Arc::clone(&lock(&self.state).journal);
+        journal.kept(after, limit)
+    }
+
+    /// Takes the work back from whoever used it: the session is idle again.
+    pub(crate) fn give_back(&self, work: Box<Work>) {
+        let mut state = lock(&self.state);
+        state.message_count = work.message_count;
+        state.context_tokens = work.context.tokens();
+        state.activity = Activity::Idle(work);
+        drop(state);
+        self.idle.notify_waiters();
+    }
+
+    async fn compact(self: Arc<Self>) -> Result<CompactOutcome, AgentError> {
+        self.core.check_running()?;
+        let model = self.model_for(None)?;
+        let cancel = CancellationToken::new();
+        let mut work = {
+            let mut state = lock(&self.state);
+            let work = state.take_idle()?;
+            state.activity = Activity::Compacting(cancel.clone());
+            work
+        };
+        let outcome = contain::future(|| self.compact_with(&mut work, &model, &cancel)).await;
+        self.give_back(work);
+        outcome.unwrap_or_else(|panicked| {
+            Err(AgentError::internal(format!("the compaction has a fault: {panicked}")))
+        })
+    }
+
+    async fn compact_with(
+        &self,
+        work: &mut Work,
+        model: &Model,
+        cancel: &CancellationToken,
+    ) -> Result<CompactOutcome, AgentError> {
+        work.prepare(self, model);
+        let tokens_before = work.context.tokens();
+        let messages_before = work.context.message_count();
+        // Whatever the size, half of it is to be freed.
+        let wanted =
+            compaction::threshold(&self.core, model).min(work.context.estimated_tokens() / 2);
+        let compaction = Compaction {
+            core: &self.core,
+            session_id: &self.id,
+            model,
+            cancel,
+        };
+        let record = match compaction.attempt(&work.context, wanted).await.attempt {
+            Attempt::Compacted { record, usage } => {
+                if let Some(usage) = usage {
+                    work.usage.add(&usage);
+                }
+                record
+            }
+            Attempt::FreesNothing => {
+                return Ok(CompactOutcome {
+                    method: None,
+                    tokens_before,
+                    tokens_after: tokens_before,
+                    messages_removed: 0,
+                });
+            }
+            Attempt::Refused(stop) => {
+                return Err(AgentError::hook_aborted(
+                    &stop.plugin_id,
+                    "BeforeCompact",
+                    &stop.reason,
+                ));
+            }
+            Attempt::Cancelled => return Err(AgentError::request_cancelled("the compaction")),
+        };
+        let method = record.method;
+        if let Some(error) = work.compacted(&"".into(), record).await {
+            return Err(error);
+        }
+        let removed = messages_before.saturating_sub(work.context.message_count());
+        Ok(CompactOutcome {
+            method: Some(method),
+            tokens_before,
+            tokens_after: work.context.tokens(),
+            messages_removed: u32::try_from(removed).unwrap_or(u32::MAX),
+        })
+    }
+}

@@ -1,0 +1,315 @@
+//! Opening a session: new, or from the storage (chapter 6.2).
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use tokio::sync::Notify;
+
+use super::slot::SlotTicket;
+use super::state::{Activity, State};
+use super::work::Work;
+use super::{Session, SessionInner};
+use crate::agent::catalog::Model;
+use crate::agent::clock::now_ms;
+use crate::agent::config::{ResumeOptions, SessionConfig};
+use crate::agent::context::Context;
+use crate::agent::core::Core;
+use crate::agent::error::AgentError;
+use crate::agent::hook::SessionStart;
+use crate::agent::hook::registry;
+use crate::agent::journal::{Journal, guarded};
+use crate::agent::memory::manager::MemoryProgress;
+use crate::agent::provider::Usage;
+use crate::agent::storage::{
+    Interruption, SessionEvent, SessionEventKind, SessionLog, SessionMetadata, SessionOverrides,
+    SessionSummary,
+};
+
+/// What a session is made of, new or stored.
+struct Parts {
+    id: Arc<str>,
+    created_at: u64,
+    overrides: SessionOverrides,
+    environment: Option<String>,
+    title: Option<String>,
+    model: Model,
+    work: Box<Work>,
+}
+
+/// Creates a session in a slot that was taken for it. The model is found already.
+pub(crate) async fn create(
+    core: Arc<Core>,
+    ticket: SlotTicket,
+    config: SessionConfig,
+    model: Model,
+) -> Result<Session, AgentError> {
+    let id: Arc<str> = uuid::Uuid::now_v7().to_string().into();
+    let journal = journal(&core, &id, 0);
+    let work = Work::new(Context::new(model.view()), journal);
+    let parts = Parts {
+        id,
+        created_at: now_ms(),
+        overrides: SessionOverrides {
+            system_instructions: config.system_instructions,
+            personality: config.personality,
+            memory_namespace: config.memory_namespace,
+        },
+        environment: config.environment,
+        title: config.title.filter(|title| !title.trim().is_empty()),
+        model,
+        work: Box::new(work),
+    };
+    open(core, ticket, parts, false).await
+}
+
+/// A stored session, as far as it was read.
+pub(crate) struct Stored {
+    id: Arc<str>,
+    summary: Option<SessionSummary>,
+    events: Vec<SessionEvent>,
+}
+
+/// Reads a session. Nothing is opened yet.
+///
+/// # Errors
+/// `SESSION_NOT_FOUND`, `STORAGE_ERROR`.
+pub(crate) async fn load(core: &Core, session_id: &str) -> Result<Stored, AgentError> {
+    let missing = || AgentError::session_not_found(session_id);
+    let storage = core.sessions.as_ref().ok_or_else(missing)?;
+    let limit = core.storage_limit();
+    let doing = "loading the session failed";
+    let log = guarded(limit, doing, || storage.load(session_id))
+        .await?
+        .ok_or_else(missing)?;
+    let found = guarded(limit, doing, || storage.find(session_id)).await?;
+    let SessionLog { events, unreadable } = log;
+    if unreadable > 0 {
+        tracing::warn!(
+            session = session_id,
+            unreadable,
+            "stored records could not be read and were left out"
+        );
+    }
+    // In order, each index once, the one written last: what any storage should give.
+    let by_index: BTreeMap<u64, SessionEvent> = events
+        .into_iter()
+        .map(|event| (event.index, event))
+        .collect();
+    if by_index.is_empty() {
+        return Err(missing());
+    }
+    Ok(Stored {
+        id: session_id.into(),
+        summary: found
+            .into_iter()
+            .find(|summary| summary.session_id == session_id),
+        events: by_index.into_values().collect(),
+    })
+}
+
+impl Stored {
+    /// The model the session goes on with.
+    ///
+    /// # Errors
+    /// `MODEL_NOT_SUPPORTED`.
+    pub(crate) fn model(&self, core: &Core, wanted: Option<&str>) -> Result<Model, AgentError> {
+        let stored = self.stored_model();
+        let id = wanted
+            .or(stored.as_deref())
+            .unwrap_or(&core.config.default_model);
+        core.catalog.find(id)
+    }
+
+    fn stored_model(&self) -> Option<Arc<str>> {
+        self.metadata().rev().find_map(|metadata| match metadata {
+            SessionMetadata::Created { model_id, .. }
+            | SessionMetadata::ModelChanged { model_id } => Some(Arc::clone(model_id)),
+            _ => None,
+        })
+    }
+
+    fn metadata(&self) -> impl DoubleEndedIterator<Item = &SessionMetadata> {
+        self.events.iter().filter_map(|event| match &event.kind {
+            SessionEventKind::Metadata { metadata } => Some(metadata),
+            _ => None,
+        })
+    }
+
+    fn created(&self) -> (Option<String>, SessionOverrides) {
+        self.metadata()
+            .find_map(|metadata| match metadata {
+                SessionMetadata::Created {
+                    title, overrides, ..
+                } => Some((Some(title.clone()), overrides.clone())),
+                _ => None,
+            })
+            .unwrap_or_default()
+    }
+
+    fn usage(&self) -> Usage {
+        let mut usage = Usage::default();
+        for event in &self.events {
+            if let SessionEventKind::AssistantMessage {
+                usage: Some(cost), ..
+            } = &event.kind
+            {
+                usage.add(cost);
+            }
+        }
+        usage
+    }
+
+    /// Events that no extraction has seen.
+    fn fresh(&self) -> Vec<Arc<SessionEvent>> {
+        let is_checkpoint = |event: &SessionEvent| {
+            matches!(
+                event.kind,
+                SessionEventKind::Metadata {
+                    metadata: SessionMetadata::MemoryCheckpoint
+                }
+            )
+        };
+        let seen = self
+            .events
+            .iter()
+            .rposition(is_checkpoint)
+            .map_or(0, |at| at + 1);
+        self.events
+            .iter()
+            .skip(seen)
+            .cloned()
+            .map(Arc::new)
+            .collect()
+    }
+}
+
+/// Opens a stored session in a slot that was taken for it.
+pub(crate) async fn resume(
+    core: Arc<Core>,
+    ticket: SlotTicket,
+    options: ResumeOptions,
+    stored: Stored,
+    model: Model,
+) -> Result<Session, AgentError> {
+    let (first_title, overrides) = stored.created();
+    let first = stored.events.first();
+    let created_at = stored
+        .summary
+        .as_ref()
+        .map(|summary| summary.created_at)
+        .or(first.map(|event| event.timestamp))
+        .unwrap_or_else(now_ms);
+    let title = stored
+        .summary
+        .as_ref()
+        .map(|summary| summary.title.clone())
+        .or(first_title);
+    let next_index = stored.events.last().map_or(0, |event| event.index + 1);
+    let messages = stored.events.iter().filter(|event| event.is_message());
+    let message_count = u32::try_from(messages.count()).unwrap_or(u32::MAX);
+    let namespace = namespace(&core, &overrides);
+    let memory = core
+        .memories
+        .as_ref()
+        .map(|storage| MemoryProgress::new(storage, &namespace, stored.fresh()));
+    let (usage, stored_model) = (stored.usage(), stored.stored_model());
+    let journal = journal(&core, &stored.id, next_index);
+    let mut work = Work::new(Context::restore(model.view(), stored.events), journal);
+    work.usage = usage;
+    work.message_count = message_count;
+    work.stored_model = stored_model;
+    work.memory = memory;
+    if work.context.ends_in_the_open() {
+        // Told in the next request, stored with the next message.
+        work.pending.push(SessionEventKind::Metadata {
+            metadata: SessionMetadata::TurnInterrupted {
+                interruption: Interruption::ProcessEnded,
+            },
+        });
+    }
+    let parts = Parts {
+        id: stored.id,
+        created_at,
+        overrides,
+        environment: options.environment,
+        title,
+        model,
+        work: Box::new(work),
+    };
+    open(core, ticket, parts, true).await
+}
+
+async fn open(
+    core: Arc<Core>,
+    ticket: SlotTicket,
+    mut parts: Parts,
+    resumed: bool,
+) -> Result<Session, AgentError> {
+    let run = registry::run(
+        &core.taps.session_start,
+        SessionStart {
+            session_id: Arc::clone(&parts.id),
+            resumed,
+            plugin_config: Arc::default(),
+        },
+        core.hook_limit(),
+        |_| false,
+        |_, never| match never {},
+    )
+    .await;
+    if let Some(stop) = run.stopped {
+        return Err(AgentError::hook_aborted(
+            &stop.plugin_id,
+            "SessionStart",
+            &stop.reason,
+        ));
+    }
+    // A shutdown that began meanwhile has found no session to close.
+    core.check_running()?;
+    if parts.work.memory.is_none() {
+        let namespace = namespace(&core, &parts.overrides);
+        parts.work.memory = core
+            .memories
+            .as_ref()
+            .map(|storage| MemoryProgress::new(storage, &namespace, Vec::new()));
+    }
+    let state = State {
+        closing: false,
+        model: parts.model,
+        title: parts.title,
+        message_count: parts.work.message_count,
+        context_tokens: parts.work.context.tokens(),
+        journal: Arc::clone(&parts.work.journal),
+        activity: Activity::Idle(parts.work),
+    };
+    let inner = Arc::new(SessionInner {
+        core,
+        slot: Arc::clone(ticket.slot()),
+        id: parts.id,
+        created_at: parts.created_at,
+        overrides: parts.overrides,
+        environment: parts.environment,
+        state: Mutex::new(state),
+        idle: Notify::new(),
+        closing: Mutex::new(None),
+    });
+    ticket.fill(&inner);
+    Ok(Session { inner })
+}
+
+fn journal(core: &Core, session_id: &Arc<str>, next_index: u64) -> Arc<Journal> {
+    Journal::new(
+        session_id,
+        core.sessions.clone(),
+        core.storage_limit(),
+        next_index,
+    )
+}
+
+fn namespace(core: &Core, overrides: &SessionOverrides) -> String {
+    overrides
+        .memory_namespace
+        .clone()
+        .or_else(|| core.config.memory_namespace.clone())
+        .unwrap_or_default()
+}

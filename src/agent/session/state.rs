@@ -1,0 +1,186 @@
+//! What is going on in a session, and who may begin something.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use tokio::task::AbortHandle;
+use tokio_util::sync::CancellationToken;
+
+use super::work::Work;
+use crate::agent::catalog::Model;
+use crate::agent::error::AgentError;
+use crate::agent::journal::Journal;
+
+/// What a session is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+pub enum SessionState {
+    /// Nothing; it takes a message.
+    Idle,
+    /// A turn runs.
+    Running,
+    /// A turn was cancelled and waits for what cannot be interrupted.
+    Cancelling,
+    /// The context is being compacted by command.
+    Compacting,
+    /// It is closed, or about to be.
+    Closed,
+}
+
+pub(super) struct State {
+    pub(super) activity: Activity,
+    /// Set when a close begins: nothing new starts.
+    pub(super) closing: bool,
+    pub(super) model: Model,
+    pub(super) title: Option<String>,
+    pub(super) message_count: u32,
+    pub(super) context_tokens: u64,
+    pub(super) journal: Arc<Journal>,
+}
+
+/// Who holds the session's work.
+pub(super) enum Activity {
+    Idle(Box<Work>),
+    Turn(Running),
+    Compacting(CancellationToken),
+    Closed,
+}
+
+pub(super) struct Running {
+    turn_id: Arc<str>,
+    cancel: CancellationToken,
+    phase: Phase,
+    /// To stop a turn that a shutdown cannot wait for.
+    task: Option<AbortHandle>,
+}
+
+/// Running → Cancelling or Finishing, whichever comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Running,
+    Cancelling,
+    Finishing,
+}
+
+impl Activity {
+    pub(super) fn turn(turn_id: &Arc<str>, cancel: &CancellationToken) -> Self {
+        Self::Turn(Running {
+            turn_id: Arc::clone(turn_id),
+            cancel: cancel.clone(),
+            phase: Phase::Running,
+            task: None,
+        })
+    }
+
+    pub(super) fn turn_id(&self) -> Option<&Arc<str>> {
+        match self {
+            Self::Turn(running) => Some(&running.turn_id),
+            Self::Idle(_) | Self::Compacting(_) | Self::Closed => None,
+        }
+    }
+
+    pub(super) fn public(&self) -> SessionState {
+        match self {
+            Self::Idle(_) => SessionState::Idle,
+            Self::Turn(running) => match running.phase {
+                Phase::Running | Phase::Finishing => SessionState::Running,
+                Phase::Cancelling => SessionState::Cancelling,
+            },
+            Self::Compacting(_) => SessionState::Compacting,
+            Self::Closed => SessionState::Closed,
+        }
+    }
+}
+
+impl State {
+    /// # Errors
+    /// `SESSION_BUSY`, or `SESSION_NOT_FOUND` for a closed session.
+    pub(super) fn check_idle(&self) -> Result<(), AgentError> {
+        if self.closing {
+            return Err(closed());
+        }
+        match &self.activity {
+            Activity::Idle(_) => Ok(()),
+            Activity::Turn(running) => Err(AgentError::session_busy(match running.phase {
+                Phase::Cancelling => "the turn is being cancelled; wait for its end",
+                Phase::Running | Phase::Finishing => {
+                    "a turn is running; wait for its end or cancel it"
+                }
+            })),
+            Activity::Compacting(_) => Err(AgentError::session_busy(
+                "the context is being compacted; wait for its end or cancel it",
+            )),
+            Activity::Closed => Err(closed()),
+        }
+    }
+
+    /// Takes the work out; the caller sets what goes on instead.
+    pub(super) fn take_idle(&mut self) -> Result<Box<Work>, AgentError> {
+        self.check_idle()?;
+        self.take_work().ok_or_else(closed)
+    }
+
+    /// Takes the work of an idle session, also while it is being closed.
+    pub(super) fn take_work(&mut self) -> Option<Box<Work>> {
+        match std::mem::replace(&mut self.activity, Activity::Closed) {
+            Activity::Idle(work) => Some(work),
+            other => {
+                self.activity = other;
+                None
+            }
+        }
+    }
+
+    pub(super) fn set_task(&mut self, turn_id: &str, task: AbortHandle) {
+        if let Activity::Turn(running) = &mut self.activity
+            && &*running.turn_id == turn_id
+        {
+            running.task = Some(task);
+        }
+    }
+
+    /// The token to fire for a cancel, if something runs that it means.
+    pub(super) fn cancel(&mut self, turn_id: Option<&str>) -> Option<CancellationToken> {
+        match &mut self.activity {
+            Activity::Turn(running) => {
+                let meant = turn_id.is_none_or(|id| id == &*running.turn_id);
+                if !meant || running.phase == Phase::Finishing {
+                    return None;
+                }
+                running.phase = Phase::Cancelling;
+                Some(running.cancel.clone())
+            }
+            Activity::Compacting(cancel) if turn_id.is_none() => Some(cancel.clone()),
+            Activity::Compacting(_) | Activity::Idle(_) | Activity::Closed => None,
+        }
+    }
+
+    pub(super) fn begin_finishing(&mut self) -> bool {
+        match &mut self.activity {
+            Activity::Turn(running) if running.phase == Phase::Cancelling => false,
+            Activity::Turn(running) => {
+                running.phase = Phase::Finishing;
+                true
+            }
+            Activity::Idle(_) | Activity::Compacting(_) | Activity::Closed => true,
+        }
+    }
+
+    /// The running turn and the way to stop its task.
+    pub(super) fn running_task(&self) -> Option<(Arc<str>, AbortHandle)> {
+        match &self.activity {
+            Activity::Turn(running) => running
+                .task
+                .clone()
+                .map(|task| (Arc::clone(&running.turn_id), task)),
+            Activity::Idle(_) | Activity::Compacting(_) | Activity::Closed => None,
+        }
+    }
+}
+
+fn closed() -> AgentError {
+    let mut error = AgentError::session_not_found("");
+    error.message = "the session is closed; resume it or create another".to_owned();
+    error
+}

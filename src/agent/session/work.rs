@@ -1,0 +1,159 @@
+//! What a turn works with, handed out to one user at a time.
+
+use std::sync::Arc;
+
+use super::SessionInner;
+use crate::agent::catalog::Model;
+use crate::agent::context::Context;
+use crate::agent::error::AgentError;
+use crate::agent::journal::{Journal, Written};
+use crate::agent::memory::Memory;
+use crate::agent::memory::manager::MemoryProgress;
+use crate::agent::prompt::{self, Sections};
+use crate::agent::provider::{PromptBlock, ToolSpec, Usage};
+use crate::agent::storage::{
+    CompactionRecord, SessionEvent, SessionEventKind, SessionMetadata,
+};
+
+/// The inside of a session: its context and the way into the storage.
+pub(crate) struct Work {
+    pub(crate) context: Context,
+    pub(crate) journal: Arc<Journal>,
+    /// Facts that are stored with the next message.
+    pub(crate) pending: Vec<SessionEventKind>,
+    pub(crate) memory: Option<MemoryProgress>,
+    /// The memories of this session; absent until the first turn searched for them.
+    pub(crate) memories: Option<Vec<Memory>>,
+    prompt: Option<Prompt>,
+    /// What the session has cost.
+    pub(crate) usage: Usage,
+    pub(crate) message_count: u32,
+    /// The model that the stored session names.
+    pub(crate) stored_model: Option<Arc<str>>,
+}
+
+/// The stable part of the system prompt, and what it was built for.
+struct Prompt {
+    with_tools: bool,
+    with_memories: bool,
+    blocks: Arc<[PromptBlock]>,
+}
+
+impl Work {
+    pub(super) fn new(context: Context, journal: Arc<Journal>) -> Self {
+        Self {
+            context,
+            journal,
+            pending: Vec::new(),
+            memory: None,
+            memories: None,
+            prompt: None,
+            usage: Usage::default(),
+            message_count: 0,
+            stored_model: None,
+        }
+    }
+
+    /// Takes an event that was stored or buffered.
+    pub(crate) fn push(&mut self, event: &Arc<SessionEvent>) {
+        if event.is_message() {
+            self.message_count += 1;
+        }
+        self.context.push(event);
+        if let Some(memory) = &mut self.memory {
+            memory.push(event);
+        }
+    }
+
+    /// Stores an event and takes it. Answers an error that is worth telling.
+    pub(crate) async fn record(
+        &mut self,
+        turn_id: &Arc<str>,
+        reserved: Option<u64>,
+        kind: SessionEventKind,
+    ) -> Option<AgentError> {
+        let event = self.journal.event(turn_id, reserved, kind);
+        let written = self.journal.write(&event).await;
+        self.push(&event);
+        match written {
+            Written::Failed(error) => Some(error),
+            Written::Stored | Written::Buffered => None,
+        }
+    }
+
+    /// Stores a compaction and replaces what it removes.
+    pub(crate) async fn compacted(
+        &mut self,
+        turn_id: &Arc<str>,
+        record: CompactionRecord,
+    ) -> Option<AgentError> {
+        let failed = self
+            .record(
+                turn_id,
+                None,
+                SessionEventKind::Metadata {
+                    metadata: SessionMetadata::Compacted(record.clone()),
+                },
+            )
+            .await;
+        self.context.compact(record);
+        failed
+    }
+
+    /// Makes the context ready for a model: what it can take, and what every request holds.
+    /// Answers the stable prompt blocks and the tools.
+    pub(crate) fn prepare(
+        &mut self,
+        session: &SessionInner,
+        model: &Model,
+    ) -> (Arc<[PromptBlock]>, Arc<[ToolSpec]>) {
+        self.context.set_view(model.view());
+        let core = &session.core;
+        let tools = if model.info.capabilities.tool_use {
+            Arc::clone(core.tools.specs())
+        } else {
+            Arc::default()
+        };
+        let with_tools = core.config.tool_definitions_in_prompt && !tools.is_empty();
+        let with_memories = self.memories.is_some();
+        let prompt = match self.prompt.take() {
+            Some(known)
+                if known.with_tools == with_tools && known.with_memories == with_memories =>
+            {
+                known
+            }
+            _ => Prompt {
+                with_tools,
+                with_memories,
+                blocks: self.stable_blocks(session, if with_tools { &tools } else { &[] }),
+            },
+        };
+        let blocks = Arc::clone(&prompt.blocks);
+        self.prompt = Some(prompt);
+        self.context.set_fixed(&blocks, &tools);
+        (blocks, tools)
+    }
+
+    fn stable_blocks(&self, session: &SessionInner, tools: &[ToolSpec]) -> Arc<[PromptBlock]> {
+        let config = &session.core.config;
+        let overrides = &session.overrides;
+        prompt::stable(&Sections {
+            system_instructions: overrides
+                .system_instructions
+                .as_ref()
+                .unwrap_or(&config.system_instructions),
+            personality: overrides
+                .personality
+                .as_deref()
+                .or(config.personality.as_deref()),
+            tools,
+            skills: &session.core.skills,
+            plugins: &session.core.plugins,
+            memories: self.memories.as_deref().unwrap_or_default(),
+            environment: session
+                .environment
+                .as_deref()
+                .or(config.environment.as_deref()),
+        })
+    }
+}

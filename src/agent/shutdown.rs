@@ -1,0 +1,78 @@
+//! The end of an agent: bounded, in order, once (chapter 6.3).
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::contain::lock;
+use super::core::Core;
+use super::plugin::shut_down;
+use super::session::{CloseLimits, Slot};
+
+/// What a shutdown could not do.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ShutdownReport {
+    /// Each a sentence for the log; empty means that everything was done.
+    pub problems: Vec<String>,
+}
+
+/// The one shutdown there is, once it began.
+#[derive(Default)]
+pub(crate) struct Shutdown(Mutex<Option<watch::Receiver<Option<ShutdownReport>>>>);
+
+impl Shutdown {
+    pub(crate) async fn run(&self, core: &Arc<Core>, slot: &Arc<Slot>) -> ShutdownReport {
+        let mut done = {
+            let mut begun = lock(&self.0);
+            match &*begun {
+                Some(done) => done.clone(),
+                None => {
+                    let (sender, done) = watch::channel(None);
+                    *begun = Some(done.clone());
+                    core.stopping.cancel();
+                    let (core, slot) = (Arc::clone(core), Arc::clone(slot));
+                    // Owned by its limit; whoever shuts down awaits it through the channel.
+                    core.runtime.clone().spawn(async move {
+                        let report = shut_down_now(&core, &slot).await;
+                        sender.send_replace(Some(report));
+                    });
+                    done
+                }
+            }
+        };
+        match done.wait_for(Option::is_some).await {
+            Ok(report) => report.clone().unwrap_or_default(),
+            Err(_) => ShutdownReport {
+                problems: vec!["the shutdown was cut off with its runtime".to_owned()],
+            },
+        }
+    }
+}
+
+async fn shut_down_now(core: &Arc<Core>, slot: &Arc<Slot>) -> ShutdownReport {
+    let total = Duration::from_millis(core.config.shutdown_timeout_ms);
+    let deadline = Instant::now() + total;
+    let mut problems = Vec::new();
+    if let Some(session) = slot.current() {
+        // Half for the turn, a fifth to wind up, a tenth for memories, the rest for plugins.
+        let limits = CloseLimits {
+            turn: Some(total / 2),
+            wind_up: Some(total / 5),
+            extraction: total / 10,
+        };
+        let close = session.close(limits);
+        match tokio::time::timeout(total * 4 / 5, close).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => problems.push(error.to_string()),
+            Err(_) => problems.push(format!(
+                "closing the session \"{}\" was cut off; what was stored by then is kept",
+                session.id
+            )),
+        }
+    }
+    let limit = Duration::from_millis(core.config.plugin_timeout_ms);
+    problems.extend(shut_down(&core.plugins, limit, Some(deadline)).await);
+    ShutdownReport { problems }
+}

@@ -1,0 +1,408 @@
+//! One model call of a turn: compacted before if needed, streamed, tried again or recovered
+//! while nothing was shown (chapters 5.1 and 5.2).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tracing::Instrument as _;
+
+use super::response::Response;
+use super::{Ending, TurnRun};
+use crate::agent::catalog::Model;
+use crate::agent::compaction::{self, Attempt, Compaction};
+use crate::agent::error::{AgentError, ErrorSource};
+use crate::agent::event::AgentEventKind;
+use crate::agent::message::{AssistantPart, ProviderData};
+use crate::agent::model_call::{ModelCall, Next};
+use crate::agent::outlet::DeltaKind;
+use crate::agent::provider::{
+    ChatEvent, ChatRequest, ProviderError, ProviderErrorKind, Usage,
+};
+use crate::agent::retry::{self, Retry};
+use crate::agent::storage::{Interruption, MessageStatus, SessionEventKind, SessionMetadata};
+use crate::agent::tool::dispatcher::Call;
+
+/// Time between two stored states of a message that is still streaming.
+const SNAPSHOT_INTERVAL: Duration = Duration::from_secs(2);
+
+/// An answer of the model, whole or cut.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) parts: Vec<AssistantPart>,
+    pub(super) calls: Vec<Call>,
+    pub(super) text: String,
+    pub(super) usage: Option<Usage>,
+    pub(super) provider_data: Option<ProviderData>,
+    /// Its index, where a snapshot took one already.
+    pub(super) reserved: Option<u64>,
+}
+
+impl Answer {
+    pub(super) fn message(
+        &self,
+        model: &Model,
+        interruption: Option<Interruption>,
+    ) -> SessionEventKind {
+        SessionEventKind::AssistantMessage {
+            parts: self.parts.clone(),
+            status: if interruption.is_some() {
+                MessageStatus::Incomplete
+            } else {
+                MessageStatus::Complete
+            },
+            interruption,
+            provider_id: Arc::clone(&model.provider_id),
+            model_id: Arc::clone(&model.id),
+            provider_data: self.provider_data.clone(),
+            usage: self.usage,
+        }
+    }
+}
+
+/// How a stream ended.
+enum Streamed {
+    Done,
+    Failed(ProviderError),
+    Cancelled,
+}
+
+/// What triggered a compaction.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Trigger {
+    Estimate,
+    Overflow,
+}
+
+impl TurnRun {
+    /// Gets the next answer. A cut one is stored before the turn ends.
+    pub(super) async fn respond(&mut self, step: u32) -> Result<Answer, Ending> {
+        self.check_fixed_part()?;
+        let mut compacted = self.compact_by_estimate().await?;
+        let mut attempt = 1;
+        loop {
+            let mut response = Response::default();
+            let mut reserved = None;
+            let cost = self.work.context.request_cost();
+            let span = tracing::info_span!(
+                "chat",
+                gen_ai.operation.name = "chat",
+                gen_ai.provider.name = %self.model.provider_id,
+                gen_ai.request.model = %self.model.id,
+                gen_ai.usage.input_tokens = tracing::field::Empty,
+                gen_ai.usage.output_tokens = tracing::field::Empty,
+            );
+            let streamed = self
+                .stream(step, &mut response, &mut reserved)
+                .instrument(span.clone())
+                .await;
+            let error = match streamed {
+                Streamed::Done => {
+                    if let Some(usage) = &response.usage {
+                        span.record("gen_ai.usage.input_tokens", usage.input_tokens);
+                        span.record("gen_ai.usage.output_tokens", usage.output_tokens);
+                        self.usage.add(usage);
+                        self.work.context.calibrate(cost, usage);
+                    }
+                    return Ok(self.answer(response, reserved, true));
+                }
+                Streamed::Cancelled => {
+                    self.keep_cut(response, reserved, Interruption::Cancelled).await;
+                    return Err(Ending::Cancelled);
+                }
+                Streamed::Failed(error) => error,
+            };
+            if !response.shown {
+                if error.kind == ProviderErrorKind::ContextLengthExceeded {
+                    self.recover_from_overflow(&error, compacted).await?;
+                    compacted = true;
+                    continue;
+                }
+                if self.wait_for_retry(&error, attempt).await? {
+                    attempt += 1;
+                    continue;
+                }
+            }
+            let failure = self.failure(&error);
+            self.keep_cut(response, reserved, Interruption::Failed).await;
+            self.refuse_images(&error).await;
+            return Err(Ending::Failed(failure));
+        }
+    }
+
+    fn answer(&self, response: Response, reserved: Option<u64>, complete: bool) -> Answer {
+        let text = response.text();
+        let usage = response.usage;
+        let provider_data = response.provider_data.clone();
+        let (parts, calls) = response.finish(complete, |id| self.work.context.knows_call(id));
+        Answer {
+            parts,
+            calls,
+            text,
+            usage,
+            provider_data,
+            reserved,
+        }
+    }
+
+    /// Stores what arrived of an answer that was cut. Its calls never run.
+    async fn keep_cut(
+        &mut self,
+        response: Response,
+        reserved: Option<u64>,
+        interruption: Interruption,
+    ) {
+        let answer = self.answer(response, reserved, false);
+        self.output.clone_from(&answer.text);
+        self.store_answer(answer, Some(interruption)).await;
+    }
+
+    async fn stream(
+        &mut self,
+        step: u32,
+        response: &mut Response,
+        reserved: &mut Option<u64>,
+    ) -> Streamed {
+        let request = self.request();
+        tracing::trace!(messages = request.messages.len(), "request");
+        let call = ModelCall::start(
+            &self.model.provider,
+            request,
+            &self.cancel,
+            self.core().idle_limit(),
+        )
+        .await;
+        let mut call = match call {
+            Ok(call) => call,
+            Err(Next::Failed(error)) => return Streamed::Failed(error),
+            Err(Next::Cancelled | Next::Event(_)) => return Streamed::Cancelled,
+        };
+        let mut snapshot_at = Instant::now() + SNAPSHOT_INTERVAL;
+        loop {
+            match call.next().await {
+                Next::Event(ChatEvent::TextDelta { text }) => {
+                    if text.is_empty() {
+                        continue;
+                    }
+                    response.shown = true;
+                    response.text_delta(&text);
+                    self.log.push_delta(DeltaKind::Text, step, &text);
+                }
+                Next::Event(ChatEvent::ReasoningDelta {
+                    text,
+                    provider_data,
+                }) => {
+                    response.shown |= !text.is_empty();
+                    response.reasoning_delta(&text, provider_data);
+                    self.log.push_delta(DeltaKind::Reasoning, step, &text);
+                }
+                Next::Event(ChatEvent::ToolCall {
+                    call_id,
+                    tool_name,
+                    arguments,
+                    provider_data,
+                }) => response.tool_call(call_id, tool_name, arguments, provider_data),
+                Next::Event(ChatEvent::Done {
+                    usage,
+                    stop_reason,
+                    provider_data,
+                }) => {
+                    response.usage = usage;
+                    response.stop_reason = stop_reason;
+                    response.provider_data = provider_data;
+                    return Streamed::Done;
+                }
+                Next::Event(ChatEvent::Error(error)) | Next::Failed(error) => {
+                    return Streamed::Failed(error);
+                }
+                Next::Cancelled => return Streamed::Cancelled,
+            }
+            if response.shown && self.work.journal.is_stored() && call.last_event() >= snapshot_at {
+                snapshot_at = call.last_event() + SNAPSHOT_INTERVAL;
+                self.snapshot(response, reserved);
+            }
+        }
+    }
+
+    fn request(&mut self) -> ChatRequest {
+        ChatRequest {
+            model_id: Arc::clone(&self.model.id),
+            system: Arc::clone(&self.system),
+            messages: self.work.context.messages(),
+            tools: Arc::clone(&self.tools),
+            temperature: self.options.temperature,
+            max_tokens: self.options.max_tokens,
+            reasoning_effort: self.options.reasoning_effort,
+        }
+    }
+
+    /// Stores the text so far in the background: a crash loses at most its last moments.
+    fn snapshot(&self, response: &Response, reserved: &mut Option<u64>) {
+        let journal = &self.work.journal;
+        let index = *reserved.get_or_insert_with(|| journal.reserve());
+        let so_far = Answer {
+            parts: response.so_far(),
+            calls: Vec::new(),
+            text: String::new(),
+            usage: None,
+            provider_data: None,
+            reserved: None,
+        };
+        let kind = so_far.message(&self.model, Some(Interruption::ProcessEnded));
+        journal.snapshot(journal.event(self.log.turn_id(), Some(index), kind));
+    }
+
+    fn failure(&self, error: &ProviderError) -> AgentError {
+        let mut failure = AgentError::provider(&self.model.provider_id, error);
+        if let Retry::TooLong { retry_after_ms } = retry::decide(error, 1, &self.core().config) {
+            failure.message = format!(
+                "{} (the server asks to wait {} s, longer than this app waits by itself)",
+                failure.message,
+                retry_after_ms.div_ceil(1_000)
+            );
+        }
+        failure
+    }
+
+    /// Waits before another attempt, if there is to be one.
+    async fn wait_for_retry(&self, error: &ProviderError, attempt: u32) -> Result<bool, Ending> {
+        let Retry::After(delay) = retry::decide(error, attempt, &self.core().config) else {
+            return Ok(false);
+        };
+        self.log.push(AgentEventKind::ProviderRetry {
+            attempt: attempt + 1,
+            delay_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
+            error: AgentError::provider(&self.model.provider_id, error),
+        });
+        tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => Err(Ending::Cancelled),
+            () = tokio::time::sleep(delay) => Ok(true),
+        }
+    }
+
+    /// An error that the images of the newest message may have caused: from now on they are
+    /// placeholders, so that the session is not stuck with them.
+    async fn refuse_images(&mut self, error: &ProviderError) {
+        let suspects = matches!(
+            error.kind,
+            ProviderErrorKind::InvalidRequest
+                | ProviderErrorKind::UnsupportedContent
+                | ProviderErrorKind::Other
+        );
+        if let Some(index) = self.work.context.newest_user_shows_images()
+            && suspects
+        {
+            self.record(
+                None,
+                SessionEventKind::Metadata {
+                    metadata: SessionMetadata::ImagesRefused {
+                        indices: vec![index],
+                    },
+                },
+            )
+            .await;
+            self.work.context.refuse_images(index);
+        }
+    }
+
+    /// System prompt and tools alone must leave room for a message.
+    fn check_fixed_part(&self) -> Result<(), Ending> {
+        let fixed = self.work.context.fixed_tokens();
+        let window = self.model.window();
+        if fixed < window {
+            return Ok(());
+        }
+        Err(Ending::Failed(AgentError::compact(format!(
+            "the system prompt and the tool schemas alone take about {fixed} tokens, the window of \"{}\" has {window}; shorten the instructions, register fewer tools or choose a model with a larger window",
+            self.model.id
+        ))))
+    }
+
+    async fn compact_by_estimate(&mut self) -> Result<bool, Ending> {
+        let limit = compaction::threshold(self.core(), &self.model);
+        let context = &self.work.context;
+        if context.tokens() <= limit || self.compaction_refused || !context.may_compact() {
+            return Ok(false);
+        }
+        self.compact(Trigger::Estimate, limit).await
+    }
+
+    async fn recover_from_overflow(
+        &mut self,
+        error: &ProviderError,
+        compacted: bool,
+    ) -> Result<(), Ending> {
+        // The estimate was too low, or the window is smaller than declared: halve it.
+        let wanted = compaction::threshold(self.core(), &self.model)
+            .min(self.work.context.estimated_tokens() / 2);
+        if !compacted && self.compact(Trigger::Overflow, wanted).await? {
+            return Ok(());
+        }
+        let reason = if compacted {
+            "it is still too long after older messages were left out"
+        } else {
+            "there is nothing older that could be left out"
+        };
+        let failure = AgentError::compact(format!(
+            "the conversation does not fit the model's window, and {reason}; shorten the message or choose a model with a larger window ({}: {})",
+            self.model.provider_id, error.message
+        ));
+        self.keep_cut(Response::default(), None, Interruption::Failed).await;
+        Err(Ending::Failed(failure))
+    }
+
+    /// Answers whether the context became smaller.
+    async fn compact(&mut self, trigger: Trigger, wanted: u64) -> Result<bool, Ending> {
+        let messages_before = self.work.context.message_count();
+        let compaction = Compaction {
+            core: &self.session.core,
+            session_id: &self.session.id,
+            model: &self.model,
+            cancel: &self.cancel,
+        };
+        let attempted = compaction.attempt(&self.work.context, wanted).await;
+        self.warn(attempted.warnings, ErrorSource::Agent);
+        let record = match attempted.attempt {
+            Attempt::Compacted { record, usage } => {
+                if let Some(usage) = usage {
+                    self.usage.add(&usage);
+                }
+                record
+            }
+            Attempt::FreesNothing => {
+                self.work.context.compaction_freed_nothing();
+                return Ok(false);
+            }
+            Attempt::Refused(stop) => {
+                self.compaction_refused = true;
+                let refused = format!(
+                    "the plugin \"{}\" refused to compact the context: {}",
+                    stop.plugin_id, stop.reason
+                );
+                if trigger == Trigger::Overflow {
+                    return Err(Ending::Failed(AgentError::compact(format!(
+                        "the conversation does not fit the model's window, and {refused}"
+                    ))));
+                }
+                self.warn(vec![refused], ErrorSource::Plugin);
+                return Ok(false);
+            }
+            Attempt::Cancelled => return Err(Ending::Cancelled),
+        };
+        let (method, tokens_before, tokens_after) =
+            (record.method, record.tokens_before, record.tokens_after);
+        let turn_id = Arc::clone(self.log.turn_id());
+        if let Some(error) = self.work.compacted(&turn_id, record).await {
+            self.log.push(AgentEventKind::Error { error });
+        }
+        let removed = messages_before.saturating_sub(self.work.context.message_count());
+        self.log.push(AgentEventKind::ContextCompacted {
+            method,
+            tokens_before,
+            tokens_after,
+            messages_removed: u32::try_from(removed).unwrap_or(u32::MAX),
+        });
+        Ok(true)
+    }
+}
