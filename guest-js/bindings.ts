@@ -4,8 +4,8 @@ import { invoke as __TAURI_INVOKE, Channel } from "@tauri-apps/api/core";
 
 /** Commands */
 export const commands = {
-	createSession: (config: SessionConfig, requestId: string | null) => typedError<SessionInfo, AgentError>(__TAURI_INVOKE("plugin:youyou-agent|create_session", { config, requestId })),
-	resumeSession: (sessionId: string, options: ResumeOptions) => typedError<SessionInfo, AgentError>(__TAURI_INVOKE("plugin:youyou-agent|resume_session", { sessionId, options })),
+	createSession: (config: SessionConfig | null, requestId: string | null) => typedError<SessionInfo, AgentError>(__TAURI_INVOKE("plugin:youyou-agent|create_session", { config, requestId })),
+	resumeSession: (sessionId: string, options: ResumeOptions | null) => typedError<SessionInfo, AgentError>(__TAURI_INVOKE("plugin:youyou-agent|resume_session", { sessionId, options })),
 	currentSession: () => typedError<SessionInfo | null, AgentError>(__TAURI_INVOKE("plugin:youyou-agent|current_session")),
 	sendMessage: (sessionId: string, content: MessageContent, options: SendOptions | null, requestId: string | null, onEvent: Channel<AgentEvent>) => typedError<TurnAccepted, AgentError>(__TAURI_INVOKE("plugin:youyou-agent|send_message", { sessionId, content, options, requestId, onEvent })),
 	retryTurn: (sessionId: string, requestId: string | null, onEvent: Channel<AgentEvent>) => typedError<TurnAccepted, AgentError>(__TAURI_INVOKE("plugin:youyou-agent|retry_turn", { sessionId, requestId, onEvent })),
@@ -453,8 +453,8 @@ metadata: SessionMetadata };
 export type SessionInfo = {
 	/**  The session. */
 	sessionId: string,
-	/**  Its title. */
-	title: string,
+	/**  Its title; absent before the first message. */
+	title?: string | null,
 	/**  Its model. */
 	modelId: string,
 	/**  What it is doing. */

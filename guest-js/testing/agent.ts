@@ -6,6 +6,7 @@ import type {
   AgentEventKind,
   ContentBlock,
   MessageContent,
+  ResumeOptions,
   SessionConfig,
   SessionEvent,
   SessionInfo,
@@ -161,10 +162,10 @@ export class MockAgent {
   }
 
   readonly #commands: Record<string, { required: string[]; run: (args: Args) => unknown }> = {
-    create_session: { required: ['config'], run: ({ config }) => this.#create(config as SessionConfig) },
+    create_session: { required: [], run: ({ config }) => this.#create((config ?? {}) as SessionConfig) },
     resume_session: {
-      required: ['sessionId', 'options'],
-      run: ({ sessionId, options }) => this.#resume(sessionId as string, options as SessionConfig),
+      required: ['sessionId'],
+      run: ({ sessionId, options }) => this.#resume(sessionId as string, (options ?? {}) as ResumeOptions),
     },
     current_session: { required: [], run: () => (this.#open ? this.#info(this.#open) : null) },
     send_message: {
@@ -227,7 +228,7 @@ export class MockAgent {
     return this.#info(session);
   }
 
-  async #resume(sessionId: string, options: SessionConfig): Promise<SessionInfo> {
+  async #resume(sessionId: string, options: ResumeOptions): Promise<SessionInfo> {
     const session = this.#stored(sessionId);
     if (options.modelId != null) this.#model(options.modelId);
     await this.#freeSlot(options.replace);
@@ -455,7 +456,7 @@ export class MockAgent {
     const model = this.#models().find(({ id }) => id === session.modelId);
     return {
       sessionId: session.sessionId,
-      title: session.title,
+      ...(session.title !== '' ? { title: session.title } : {}),
       modelId: session.modelId,
       state,
       ...(turn ? { turnId: turn.turnId } : {}),
