@@ -1,0 +1,4 @@
+//! The backend of the desktop chat: everything concrete that the agent itself does not bring.
+
+pub mod providers;
+pub mod settings;
