@@ -1,0 +1,1 @@
+//! Area A: cancel and interrupt, and chapter 6.2.

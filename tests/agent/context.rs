@@ -1,0 +1,1 @@
+//! Area C: context and compaction, chapter 5.2.

@@ -1,0 +1,1 @@
+//! Chapter 9: errors, each with its code, source and message.

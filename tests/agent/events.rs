@@ -1,0 +1,1 @@
+//! Chapter 7: envelope, numbering, logs, subscribers.

@@ -1,0 +1,1 @@
+//! Area H: multimodal input, chapter 8.

@@ -1,0 +1,1 @@
+//! Chapter 5.3: the system prompt.

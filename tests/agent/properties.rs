@@ -1,0 +1,1 @@
+//! Random histories, scripts, cancels, storage faults and compactions.

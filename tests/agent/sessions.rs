@@ -1,0 +1,1 @@
+//! Area D: sessions, storage, resume, chapter 3.6.

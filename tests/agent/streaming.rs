@@ -1,0 +1,1 @@
+//! Area E: streaming providers, retry, and chapter 7 of the requirements.
