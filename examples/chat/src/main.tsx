@@ -2,7 +2,7 @@ import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 import { LanguageProvider } from './i18n'
 import { chat } from './state/chat'
-import { applyTheme } from './state/preferences'
+import { applyTheme, watchWidth } from './state/preferences'
 import { App } from './ui/App'
 import './styles/base.css'
 import './styles/layout.css'
@@ -12,10 +12,12 @@ import './styles/composer.css'
 import './styles/dialogs.css'
 
 applyTheme()
+watchWidth()
 
 async function start(): Promise<void> {
-  // In the development server `?mock` shows the app in a plain browser; a build has no trace of it.
-  if (import.meta.env.DEV && new URLSearchParams(location.search).has('mock')) {
+  // `?mock` shows the app in a plain browser: in the development server, and in a build with
+  // `--mode mock` to measure with. What ships has no trace of it.
+  if ((import.meta.env.DEV || import.meta.env.MODE === 'mock') && new URLSearchParams(location.search).has('mock')) {
     const { mockApp } = await import('./dev/mock')
     mockApp()
   }

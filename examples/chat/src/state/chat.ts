@@ -12,7 +12,6 @@ import { factsOf, type ErrorFacts } from './errors'
 import { prefer, preferences } from './preferences'
 import { sessions } from './sessions'
 import { Store } from './store'
-import type { ErrorItem } from './thread'
 import { ThreadModel } from './threadModel'
 
 /** What the window is about. */
@@ -92,19 +91,19 @@ class Chat {
   }
 
   /** Runs a failed or stopped turn again, or sends its text anew where nothing was stored. */
-  async retry(item: Pick<ErrorItem, 'turnId' | 'retry'>): Promise<void> {
+  async retry(turnId: string, how: 'retry' | 'send'): Promise<void> {
     const { shown } = this.state.get()
     const { settled } = shown.view.get()
-    if (item.retry === 'send') {
+    if (how === 'send') {
       const last = settled.findLast((one) => one.kind === 'user')
       if (last?.kind !== 'user') return
-      shown.remove((one) => one === last || (one.kind === 'error' && one.turnId === item.turnId))
+      shown.remove((one) => one === last || (one.kind === 'error' && one.turnId === turnId))
       if (!(await this.send(last.content))) shown.add(last)
       return
     }
     const session = await this.#opened(shown)
     if (!session) return
-    shown.remove((one) => one.kind === 'error' && one.turnId === item.turnId)
+    shown.remove((one) => one.kind === 'error' && one.turnId === turnId)
     await this.#run(shown, session.retry(), (refusal) => this.state.patch({ refusal }))
   }
 
@@ -263,6 +262,7 @@ class Chat {
           key: `${turnId}:user`,
           turnId,
           content: said.content,
+          stored: { sessionId, index: said.index },
           time: said.timestamp,
         })
         return

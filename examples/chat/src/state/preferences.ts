@@ -36,7 +36,9 @@ export const preferences = new Store<Preferences>(load())
 export function prefer(fields: Partial<Preferences>): void {
   preferences.patch(fields)
   try {
-    localStorage.setItem(KEY, JSON.stringify(preferences.get()))
+    // A glance at the sidebar of a narrow window is no preference.
+    const kept = isNarrow() ? { ...preferences.get(), sidebar: load().sidebar } : preferences.get()
+    localStorage.setItem(KEY, JSON.stringify(kept))
   } catch {
     // A full or forbidden storage costs the choice after a restart, nothing else.
   }
@@ -51,4 +53,22 @@ export function applyTheme(): void {
   }
   apply()
   preferences.subscribe(apply)
+}
+
+const narrow = matchMedia('(max-width: 760px)')
+
+/** Whether the sidebar lies over the thread instead of beside it. */
+export const isNarrow = (): boolean => narrow.matches
+
+/** Shows or hides the sidebar; on a narrow window that is a glance, not a preference. */
+export function showSidebar(sidebar: boolean): void {
+  if (isNarrow()) preferences.patch({ sidebar })
+  else prefer({ sidebar })
+}
+
+/** A window that is or becomes narrow starts without the sidebar; a wide one as preferred. */
+export function watchWidth(): void {
+  const apply = () => preferences.patch({ sidebar: !isNarrow() && load().sidebar })
+  apply()
+  narrow.addEventListener('change', apply)
 }

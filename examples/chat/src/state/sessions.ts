@@ -82,7 +82,14 @@ class Sessions {
     if (query.trim() === '') return
     try {
       const found = await findSessions(query.trim())
-      if (number === this.#search) this.state.patch({ found, error: null })
+      // The agent compares literally; what is loaded already is matched without regard to case.
+      const known = new Set(found.map((one) => one.sessionId))
+      const wanted = query.trim().toLowerCase()
+      const more = this.state
+        .get()
+        .items.filter((one) => !known.has(one.sessionId) && one.title.toLowerCase().includes(wanted))
+      const all = [...found, ...more].sort((a, b) => b.updatedAt - a.updatedAt)
+      if (number === this.#search) this.state.patch({ found: all, error: null })
     } catch (error) {
       if (number === this.#search) this.state.patch({ found: [], error: factsOf(error) })
     }

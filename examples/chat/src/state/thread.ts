@@ -14,6 +14,8 @@ interface Base {
 export interface UserItem extends Base {
   kind: 'user'
   content: ContentBlock[]
+  /** Where it is stored; `null` while only this window knows it. */
+  stored: { sessionId: string; index: number } | null
   time: number
 }
 
@@ -71,13 +73,21 @@ export interface ErrorItem extends Base {
   retry: 'retry' | 'send' | null
 }
 
+/** Runs the turn of a row again; `send`: nothing of it was stored, so its text is sent anew. */
+export type Retry = (turnId: string, how: 'retry' | 'send') => void
+
 /** Builds the thread from stored events, in any number of pages. */
 export class ThreadBuilder {
+  readonly #sessionId: string
   #items: Item[] = []
   #tools = new Map<string, { item: number; part: number }>()
   #steps = new Map<string, number>()
   /** Index of the newest event seen. */
   lastIndex: number | null = null
+
+  constructor(sessionId: string) {
+    this.#sessionId = sessionId
+  }
 
   /** `runningTurn`: its answers are left to the live view. */
   add(events: readonly SessionEvent[], runningTurn: string | null = null): void {
@@ -105,6 +115,7 @@ export class ThreadBuilder {
           key: `${turnId}:user`,
           turnId,
           content: event.content,
+          stored: { sessionId: this.#sessionId, index: event.index },
           time: event.timestamp,
         })
         break

@@ -68,7 +68,7 @@ export class ThreadModel {
     const { sessionId } = this
     if (sessionId === null) return
     this.view.patch({ loading: this.view.get().settled.length === 0, loadError: null })
-    const builder = new ThreadBuilder()
+    const builder = new ThreadBuilder(sessionId)
     let modelId: string | null = null
     try {
       let cursor: number | undefined
@@ -99,7 +99,7 @@ export class ThreadModel {
   /** Shows what the user sends, before the agent has answered. */
   addOwn(content: ContentBlock[]): string {
     const key = `pending:${++pendingCount}`
-    const item: Item = { kind: 'user', key, turnId: '', content, time: Date.now() }
+    const item: Item = { kind: 'user', key, turnId: '', content, stored: null, time: Date.now() }
     this.view.patch({ settled: [...this.view.get().settled, item] })
     return key
   }

@@ -3,10 +3,10 @@ import type { SessionSummary } from 'tauri-plugin-youyou-agent-api'
 import { useTexts } from '../i18n'
 import { catalog, DEMO, modelById, reloadCatalog } from '../state/catalog'
 import { chat } from '../state/chat'
-import { prefer, preferences } from '../state/preferences'
+import { isNarrow, preferences, showSidebar } from '../state/preferences'
 import { sessions } from '../state/sessions'
 import { useStore } from '../state/store'
-import type { ErrorItem } from '../state/thread'
+import type { Retry } from '../state/thread'
 import type { ThreadView } from '../state/threadModel'
 import { toast } from '../state/toasts'
 import { Composer, type TurnPhase } from './Composer'
@@ -42,7 +42,7 @@ export function App() {
 
   const open = useCallback((sessionId: string | null) => {
     void chat.show(sessionId)
-    if (matchMedia('(max-width: 760px)').matches) prefer({ sidebar: false })
+    if (isNarrow()) showSidebar(false)
   }, [])
 
   const remove = useCallback(
@@ -63,13 +63,13 @@ export function App() {
   const stop = useCallback(() => chat.stop(), [])
   useShortcuts({
     newSession: () => open(null),
-    sidebar: () => prefer({ sidebar: !preferences.get().sidebar }),
+    sidebar: () => showSidebar(!preferences.get().sidebar),
     settings: () => setSettings(true),
     stop: phase === 'idle' || phase === 'opening' ? null : stop,
   })
 
   const items = view.live.length > 0 ? [...view.settled, ...view.live] : view.settled
-  const retry = useCallback((item: Pick<ErrorItem, 'turnId' | 'retry'>) => void chat.retry(item), [])
+  const retry = useCallback<Retry>((turnId, how) => void chat.retry(turnId, how), [])
   const modelId = chat.modelOf(shown)
   const model = modelById(models, modelId)
   const title = sessions.titleOf(shown.sessionId) ?? ''
@@ -82,10 +82,10 @@ export function App() {
             current={shown.sessionId}
             onOpen={open}
             onRemove={remove}
-            onHide={() => prefer({ sidebar: false })}
+            onHide={() => showSidebar(false)}
             onSettings={() => setSettings(true)}
           />
-          <div className="scrim" onClick={() => prefer({ sidebar: false })} />
+          <div className="scrim" onClick={() => showSidebar(false)} />
         </>
       )}
       <main className="main" data-session={shown.sessionId ?? ''}>
@@ -96,7 +96,7 @@ export function App() {
           sidebar={sidebar}
           memory={memory}
           onModel={(id) => chat.setModel(id)}
-          onSidebar={() => prefer({ sidebar: true })}
+          onSidebar={() => showSidebar(true)}
           onMemory={() => setMemory(!memory)}
           onSettings={() => setSettings(true)}
         />

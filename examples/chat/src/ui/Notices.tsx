@@ -16,7 +16,7 @@ export function Notices({ shown, loadError, elsewhere, refusal }: Props) {
   const { t } = useTexts()
   if (!loadError && elsewhere === null && !refusal) return null
   return (
-    <div className="composer-area">
+    <div className="composer-area notices">
       <div className="composer-column">
         {loadError && (
           <div className="composer-notice bad" role="alert" data-testid="error-note" data-code={loadError.code}>

@@ -1,7 +1,7 @@
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'react'
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { useTexts } from '../i18n'
-import type { ErrorItem, Item } from '../state/thread'
+import type { Item, Retry } from '../state/thread'
 import { Icon } from './icons'
 import { AssistantRow } from './rows/AssistantRow'
 import { CompactionRow, ErrorRow, NoteRow } from './rows/NoteRow'
@@ -13,10 +13,13 @@ interface Props {
   items: readonly Item[]
   /** Whether a turn runs of which nothing is shown yet. */
   waiting: boolean
-  onRetry: ((item: ErrorItem) => void) | null
+  onRetry: Retry | null
 }
 
 const WAITING = 'waiting'
+
+/** So near to the end, in pixels, the thread follows what is added. */
+const AT_END = 60
 
 /**
  * The messages, only those in view in the document: 10,000 cost as much as ten.
@@ -25,6 +28,7 @@ const WAITING = 'waiting'
 export function Thread({ threadKey, items, waiting, onRetry }: Props) {
   const { t } = useTexts()
   const scroller = useRef<HTMLDivElement>(null)
+  const holding = useRef(0)
   const [away, setAway] = useState(false)
   const count = items.length + (waiting ? 1 : 0)
 
@@ -36,7 +40,7 @@ export function Thread({ threadKey, items, waiting, onRetry }: Props) {
     overscan: 4,
     anchorTo: 'end',
     followOnAppend: true,
-    scrollEndThreshold: 60,
+    scrollEndThreshold: AT_END,
     paddingEnd: 28,
   })
 
@@ -48,6 +52,16 @@ export function Thread({ threadKey, items, waiting, onRetry }: Props) {
   useLayoutEffect(() => {
     if (own !== null) virtualizer.scrollToEnd()
   }, [virtualizer, own])
+
+  // What a reader unfolds opens downwards in place, also at the end of the thread.
+  const holdStill = (event: React.MouseEvent) => {
+    if (!(event.target instanceof Element) || !event.target.closest('[aria-expanded]')) return
+    virtualizer.options.scrollEndThreshold = -1
+    clearTimeout(holding.current)
+    holding.current = window.setTimeout(() => {
+      virtualizer.options.scrollEndThreshold = AT_END
+    }, 250)
+  }
 
   const onScroll = useCallback(() => {
     const element = scroller.current
@@ -67,6 +81,7 @@ export function Thread({ threadKey, items, waiting, onRetry }: Props) {
         data-testid="thread"
         data-count={items.length}
         onScroll={onScroll}
+        onClickCapture={holdStill}
       >
         <div className="thread-space" style={{ height: virtualizer.getTotalSize() }}>
           {virtualizer.getVirtualItems().map((row) => (
@@ -111,11 +126,11 @@ function Row({ item, onRetry }: RowProps) {
     case 'user':
       return <UserRow item={item} />
     case 'assistant':
-      return <AssistantRow item={item} />
+      return <AssistantRow item={item} onRetry={onRetry} />
     case 'compaction':
       return <CompactionRow item={item} />
     case 'note':
-      return <NoteRow item={item} />
+      return <NoteRow item={item} onRetry={onRetry} />
     case 'error':
       return <ErrorRow item={item} onRetry={onRetry} />
   }

@@ -1,6 +1,6 @@
 import { useEffect, useRef } from 'react'
 import { composing, hasCommandKey } from './keyboard'
-import { prefer } from '../state/preferences'
+import { showSidebar } from '../state/preferences'
 
 interface Actions {
   newSession(): void
@@ -31,7 +31,7 @@ export function useShortcuts(actions: Actions): void {
         b: sidebar,
         ',': settings,
         k: () => {
-          prefer({ sidebar: true })
+          showSidebar(true)
           requestAnimationFrame(() => document.getElementById('session-search')?.focus())
         },
         l: () => document.querySelector<HTMLElement>('[data-testid="composer-input"]')?.focus(),

@@ -1,13 +1,20 @@
 import { memo, useState } from 'react'
 import { useTexts } from '../../i18n'
 import { Markdown } from '../../markdown/Markdown'
-import type { AssistantItem, Part } from '../../state/thread'
+import type { AssistantItem, Part, Retry } from '../../state/thread'
 import { CopyButton } from '../CopyButton'
 import { Icon } from '../icons'
+import { RetryButton } from './RetryButton'
 import { ToolCard } from './ToolCard'
 
+interface Props {
+  item: AssistantItem
+  /** Given to the last row only, while nothing runs. */
+  onRetry: Retry | null
+}
+
 /** One answer of the model: its parts in order, and whether it is whole. */
-export const AssistantRow = memo(function AssistantRow({ item }: { item: AssistantItem }) {
+export const AssistantRow = memo(function AssistantRow({ item, onRetry }: Props) {
   const { t } = useTexts()
   const text = item.parts.flatMap((part) => (part.kind === 'text' ? [part.text] : [])).join('\n\n')
   const last = item.parts.length - 1
@@ -26,9 +33,10 @@ export const AssistantRow = memo(function AssistantRow({ item }: { item: Assista
         <p className="incomplete" data-testid="incomplete-note">
           <Icon name="pause" />
           {t.thread.incomplete[item.interruption]}
+          {onRetry && <RetryButton quiet onClick={() => onRetry(item.turnId, 'retry')} />}
         </p>
       )}
-      {text !== '' && (
+      {item.parts.at(-1)?.kind === 'text' && (
         // Keeps its height while the answer streams, so that nothing moves when it ends.
         <div className="row-actions" style={item.live ? { visibility: 'hidden' } : undefined}>
           <CopyButton text={text} label={t.thread.copyMessage} />

@@ -1,11 +1,13 @@
 import { memo } from 'react'
 import { tokens } from '../../format'
 import { useTexts } from '../../i18n'
-import type { CompactionItem, ErrorItem, NoteItem } from '../../state/thread'
+import { catalog, modelById } from '../../state/catalog'
+import type { CompactionItem, ErrorItem, NoteItem, Retry } from '../../state/thread'
 import { Icon } from '../icons'
+import { RetryButton } from './RetryButton'
 
 /** Quiet facts between messages. */
-export const NoteRow = memo(function NoteRow({ item }: { item: NoteItem }) {
+export const NoteRow = memo(function NoteRow({ item, onRetry }: { item: NoteItem; onRetry: Retry | null }) {
   const { t, locale } = useTexts()
   const { note } = item
   switch (note.type) {
@@ -37,7 +39,7 @@ export const NoteRow = memo(function NoteRow({ item }: { item: NoteItem }) {
     case 'modelChanged':
       return (
         <div className="divider">
-          <span className="divider-text">{t.thread.modelChanged(note.modelId)}</span>
+          <span className="divider-text">{t.thread.modelChanged(modelName(note.modelId))}</span>
         </div>
       )
     case 'interrupted':
@@ -45,10 +47,13 @@ export const NoteRow = memo(function NoteRow({ item }: { item: NoteItem }) {
         <p className="note" data-testid="incomplete-note">
           <Icon name="pause" />
           <span>{t.thread.incomplete[note.interruption]}</span>
+          {onRetry && <RetryButton quiet onClick={() => onRetry(item.turnId, 'retry')} />}
         </p>
       )
   }
 })
+
+const modelName = (id: string) => modelById(catalog.get().models, id)?.displayName ?? id
 
 /** Where the context was made smaller. */
 export const CompactionRow = memo(function CompactionRow({ item }: { item: CompactionItem }) {
@@ -66,7 +71,7 @@ export const CompactionRow = memo(function CompactionRow({ item }: { item: Compa
 interface ErrorProps {
   item: ErrorItem
   /** Absent while a turn runs, or when a newer turn has made it pointless. */
-  onRetry: ((item: ErrorItem) => void) | null
+  onRetry: Retry | null
 }
 
 /** What failed, what to do, and a button that does it. */
@@ -82,15 +87,10 @@ export const ErrorRow = memo(function ErrorRow({ item, onRetry }: ErrorProps) {
         {message} {advice && <span className="error-advice">{advice}</span>}
         {item.retry && onRetry && (
           <div className="error-actions">
-            <button
-              type="button"
-              className="button"
-              data-testid="retry-button"
-              onClick={() => onRetry(item)}
-            >
-              <Icon name="retry" />
-              {item.retry === 'send' ? t.sendAgain : t.retry}
-            </button>
+            <RetryButton
+              again={item.retry === 'send'}
+              onClick={() => onRetry(item.turnId, item.retry ?? 'retry')}
+            />
           </div>
         )}
       </div>

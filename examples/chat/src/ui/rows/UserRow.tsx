@@ -1,6 +1,7 @@
-import { memo, useState } from 'react'
+import { memo, useEffect, useState } from 'react'
 import { bytes } from '../../format'
 import { useTexts } from '../../i18n'
+import { contentWithImages } from '../../state/images'
 import type { UserItem } from '../../state/thread'
 import { CopyButton } from '../CopyButton'
 import { Icon } from '../icons'
@@ -10,7 +11,7 @@ import { Lightbox } from '../Lightbox'
 export const UserRow = memo(function UserRow({ item }: { item: UserItem }) {
   const { t } = useTexts()
   const text = item.content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n')
-  const attached = item.content.filter((block) => block.type !== 'text')
+  const attached = useImages(item).filter((block) => block.type !== 'text')
   return (
     <article className="user" data-testid="message-user" aria-label={t.thread.you}>
       {attached.length > 0 && (
@@ -24,13 +25,37 @@ export const UserRow = memo(function UserRow({ item }: { item: UserItem }) {
           )}
         </div>
       )}
-      {text !== '' && <div className="user-text">{withSkill(text)}</div>}
-      <div className="row-actions">
-        <CopyButton text={text} label={t.thread.copyMessage} />
-      </div>
+      {text !== '' && (
+        <div className="user-line">
+          <div className="row-actions">
+            <CopyButton text={text} label={t.thread.copyMessage} />
+          </div>
+          <div className="user-text">{withSkill(text)}</div>
+        </div>
+      )}
     </article>
   )
 })
+
+/** The content; images that the history left out are read when the row is shown. */
+function useImages(item: UserItem): UserItem['content'] {
+  const [content, setContent] = useState(item.content)
+  const { stored } = item
+  const missing = item.content.some((block) => block.type === 'image' && block.data === '')
+  useEffect(() => {
+    if (!missing || !stored) return
+    let here = true
+    contentWithImages(stored.sessionId, stored.index).then(
+      (whole) => here && whole.length > 0 && setContent(whole),
+      // The place of the image stays marked.
+      () => undefined,
+    )
+    return () => {
+      here = false
+    }
+  }, [missing, stored])
+  return content
+}
 
 /** A skill call stands out at the very start, where alone it is one. */
 function withSkill(text: string) {
@@ -50,9 +75,8 @@ function Thumb({ mediaType, data }: { mediaType: string; data: string }) {
   // A history without images keeps their place.
   if (data === '') {
     return (
-      <span className="file-chip">
+      <span className="thumb missing" role="img" aria-label={t.thread.image}>
         <Icon name="file" />
-        <span className="file-chip-name">{t.thread.image}</span>
       </span>
     )
   }
