@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-pub use typed::{TypedTool, typed, typed_blocking};
+pub use typed::{BoxedOutput, TypedTool, typed, typed_blocking};
 
 use super::outlet::TurnLog;
 
