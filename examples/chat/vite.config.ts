@@ -29,5 +29,5 @@ export default defineConfig({
     chunkSizeWarningLimit: 700,
     rolldownOptions: { input: { main: at('index.html'), aiSdk: at('ai-sdk.html') } },
   },
-  test: { include: ['tests/**/*.test.{ts,tsx}'] },
+  test: { include: ['tests/**/*.test.ts'], setupFiles: ['tests/window.ts'] },
 })

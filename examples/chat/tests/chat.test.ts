@@ -1,0 +1,146 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { currentSession } from 'tauri-plugin-youyou-agent-api'
+import { mockAgent, type MockAgent, type MockScript } from 'tauri-plugin-youyou-agent-api/testing'
+import type { Item } from '../src/state/thread'
+
+let agent: MockAgent
+
+/** A window of the app on a scripted agent. A second call is a reload, or a second window. */
+async function window() {
+  vi.resetModules()
+  const [{ chat }, { reloadCatalog }] = await Promise.all([
+    import('../src/state/chat'),
+    import('../src/state/catalog'),
+  ])
+  await reloadCatalog()
+  await chat.start()
+  const view = () => chat.state.get().shown.view.get()
+  return {
+    chat,
+    view,
+    rows: () => [...view().settled, ...view().live].map(brief),
+    idle: () => vi.waitFor(() => expect(view().turn).toBeNull()),
+  }
+}
+
+function brief(item: Item): string {
+  switch (item.kind) {
+    case 'user':
+      return `user: ${item.content.map((block) => (block.type === 'text' ? block.text : block.type)).join()}`
+    case 'assistant': {
+      const text = item.parts.map((part) => (part.kind === 'text' ? part.text : part.kind)).join()
+      return `assistant: ${text}${item.interruption ? ` (${item.interruption})` : ''}`
+    }
+    case 'error':
+      return `error: ${item.error.code}`
+    default:
+      return item.kind
+  }
+}
+
+const script = (turns: MockScript['turns'], rest: MockScript = {}) => {
+  agent = mockAgent({ everyMs: 1, pieceLength: 100, ...rest, ...(turns ? { turns } : {}) })
+}
+const say = (text: string) => [{ type: 'text' as const, text }]
+
+beforeEach(() => localStorage.removeItem('preferences'))
+afterEach(() => agent.remove())
+
+describe('a chat', () => {
+  it('creates its session with the first message and shows the answer', async () => {
+    script([['Hello.']])
+    const { chat, rows } = await window()
+    expect(await currentSession()).toBeNull()
+    expect(await chat.send(say('Hi'))).toBe(true)
+    expect(rows()).toEqual(['user: Hi', 'assistant: Hello.'])
+  })
+
+  it('gives a refused message back and shows why', async () => {
+    script([[{ refuse: { code: 'INVALID_INPUT' } }]])
+    const { chat, rows } = await window()
+    expect(await chat.send(say('Hi'))).toBe(false)
+    expect(rows()).toEqual([])
+    expect(chat.state.get().refusal?.code).toBe('INVALID_INPUT')
+  })
+
+  it('goes on after a reload in mid-turn without a gap and without doubles', async () => {
+    script([['First half, ', { hold: true }, 'second half.']])
+    const first = await window()
+    void first.chat.send(say('Hi'))
+    await vi.waitFor(() => expect(first.rows()).toContain('assistant: First half, '))
+    const reloaded = await window()
+    await vi.waitFor(() => expect(reloaded.rows()).toEqual(['user: Hi', 'assistant: First half, ']))
+    agent.release()
+    await vi.waitFor(() =>
+      expect(reloaded.rows()).toEqual(['user: Hi', 'assistant: First half, second half.']),
+    )
+  })
+
+  it('shows the turn of another window live, with the words that began it', async () => {
+    script([['One.'], ['Two, ', { hold: true }, 'three.']])
+    const here = await window()
+    await here.chat.send(say('First'))
+    const there = await currentSession()
+    const turn = there?.send('From over there')
+    await vi.waitFor(() =>
+      expect(here.rows()).toEqual(['user: First', 'assistant: One.', 'user: From over there', 'assistant: Two, ']),
+    )
+    agent.release()
+    await turn?.result()
+    await here.idle()
+    expect(here.rows().at(-1)).toBe('assistant: Two, three.')
+  })
+
+  it('marks what a stop cut and can run it again', async () => {
+    script(({ retry }) => (retry ? ['Whole.'] : ['Half', { hold: true }]))
+    const { chat, rows, view, idle } = await window()
+    void chat.send(say('Hi'))
+    await vi.waitFor(() => expect(rows()).toContain('assistant: Half'))
+    chat.stop()
+    expect(view().turn?.stopping).toBe(true)
+    await idle()
+    expect(rows()).toEqual(['user: Hi', 'assistant: Half (cancelled)'])
+    const turnId = view().settled.at(-1)?.turnId ?? ''
+    await chat.retry(turnId, 'retry')
+    expect(rows()).toEqual(['user: Hi', 'assistant: Half (cancelled)', 'assistant: Whole.'])
+  })
+
+  it('takes the error away when its turn runs again', async () => {
+    script(({ retry }) => (retry ? ['Fine.'] : [{ fail: { code: 'PROVIDER_ERROR' } }]))
+    const { chat, rows, view } = await window()
+    await chat.send(say('Hi'))
+    expect(rows()).toEqual(['user: Hi', 'error: PROVIDER_ERROR'])
+    await chat.retry(view().settled.at(-1)?.turnId ?? '', 'retry')
+    expect(rows()).toEqual(['user: Hi', 'assistant: Fine.'])
+  })
+
+  it('does not stop a running turn by looking at another chat, nor by writing there', async () => {
+    script([['Begun', { hold: true }]], {
+      sessions: [{ sessionId: 'old', title: 'Old', events: [{ type: 'userMessage', content: say('Before') }] }],
+    })
+    const { chat, rows, view } = await window()
+    void chat.send(say('Hi'))
+    await vi.waitFor(() => expect(rows()).toContain('assistant: Begun'))
+    const running = chat.state.get().shown.sessionId
+    await chat.show('old')
+    expect(rows()).toEqual(['user: Before'])
+    expect(await chat.send(say('More'))).toBe(false)
+    expect(chat.state.get().elsewhere).toBe(running)
+    await chat.show(running)
+    expect(rows()).toEqual(['user: Hi', 'assistant: Begun'])
+    expect(view().turn).not.toBeNull()
+    chat.stop()
+  })
+
+  it('opens an old chat only when something is sent to it', async () => {
+    script([['Again.']], {
+      sessions: [{ sessionId: 'old', title: 'Old', events: [{ type: 'userMessage', content: say('Before') }] }],
+    })
+    const { chat, rows } = await window()
+    await chat.show('old')
+    expect(await currentSession()).toBeNull()
+    await chat.send(say('More'))
+    expect((await currentSession())?.id).toBe('old')
+    expect(rows()).toEqual(['user: Before', 'user: More', 'assistant: Again.'])
+  })
+})
