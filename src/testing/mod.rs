@@ -2,6 +2,7 @@
 
 mod calls;
 mod conformance;
+mod epilogue;
 mod events;
 mod faults;
 mod faulty;
@@ -23,6 +24,7 @@ pub use conformance::{
     memory_storage_conformance, session_storage_conformance, session_storage_durability,
     session_storage_skips_unreadable,
 };
+pub use epilogue::{assert_answers, epilogue};
 pub use events::{
     assert_event_invariants, collect, event_violations, kinds, reasoning_of, shape, text_of,
 };
