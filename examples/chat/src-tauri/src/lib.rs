@@ -2,3 +2,4 @@
 
 pub mod providers;
 pub mod settings;
+pub mod storage;
