@@ -21,10 +21,11 @@ import type {
   UIMessage,
   UIMessageChunk,
 } from 'ai' with { 'resolution-mode': 'import' };
-import { createSession, currentSession, type SendOptions, type Session } from './client.js';
 import { contentOf } from './ai-sdk/content.js';
-import { AgentError } from './error.js';
 import { toUIMessageStream } from './ai-sdk/stream.js';
+import { createSession, currentSession } from './client.js';
+import { AgentError } from './error.js';
+import type { SendOptions, Session } from './session.js';
 
 export { toUIMessages, type ToUIMessagesOptions } from './ai-sdk/history.js';
 export { toUIMessageStream } from './ai-sdk/stream.js';

@@ -329,7 +329,7 @@ export type ModelInfo = {
 };
 
 /**  How a turn ended. */
-export type OutcomeStatus = "completed" | "failed" | "cancelled";
+export type TurnEnding = "completed" | "failed" | "cancelled";
 
 /**
  *  Opaque data of a provider, such as a signature: stored and sent back byte for byte,
@@ -576,7 +576,7 @@ export type TurnOutcome = {
 	/**  The turn. */
 	turnId: string,
 	/**  How it ended. */
-	status: OutcomeStatus,
+	status: TurnEnding,
 	/**  Why it failed. */
 	error?: AgentError | null,
 	/**  Number of the turn's last event. */

@@ -17,28 +17,14 @@
 export {
   createSession,
   currentSession,
-  deleteSession,
-  findSessions,
   listModels,
-  listSessions,
   listSkills,
   listTools,
-  renameSession,
   resumeSession,
-  Session,
-  sessionHistory,
 } from './client.js';
-export type {
-  CreateSessionOptions,
-  HistoryOptions,
-  HistoryPage,
-  Page,
-  ResumeSessionOptions,
-  SendOptions,
-} from './client.js';
+export type { CreateSessionOptions, ResumeSessionOptions } from './client.js';
 export { AgentError } from './error.js';
 export type { AgentErrorCode, AgentErrorFields } from './error.js';
-export { reasoningOf, reduceTurn, textOf } from './reduce.js';
 export type {
   CompactionPart,
   ErrorPart,
@@ -47,11 +33,17 @@ export type {
   TextPart,
   ToolPart,
   TurnPart,
-  TurnState,
   WarningPart,
-} from './reduce.js';
+} from './parts.js';
+export { reasoningOf, reduceTurn, textOf } from './reduce.js';
+export type { TurnState } from './reduce.js';
+export type { TurnResult } from './result.js';
+export { Session } from './session.js';
+export type { SendOptions } from './session.js';
+export { deleteSession, findSessions, listSessions, renameSession, sessionHistory } from './stored.js';
+export type { HistoryOptions, HistoryPage, Page } from './stored.js';
 export { Turn } from './turn.js';
-export type { EventOf, TurnEventFor, TurnEventName, TurnResult } from './turn.js';
+export type { EventOf, TurnEventFor, TurnEventName } from './turn.js';
 export type {
   AgentError as AgentErrorData,
   AgentEvent,

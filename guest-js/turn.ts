@@ -9,11 +9,12 @@ import {
   type SessionInfo,
   type TurnAccepted,
   type TurnOutcome,
-  type Usage,
 } from './bindings.js';
 import { AgentError, reportUncaught, settle } from './error.js';
 import { Feed } from './feed.js';
-import { reasoningOf, reduceTurn, textOf, type ToolPart, type TurnState } from './reduce.js';
+import { EventQueue, textOnly } from './queue.js';
+import { reduceTurn, type TurnState } from './reduce.js';
+import { lastEventOf, NEVER_SENT, resultOf, type TurnResult } from './result.js';
 import { isTerminal } from './sequence.js';
 
 /** Silence during a turn, in milliseconds, after which the agent is asked how far it is. */
@@ -21,25 +22,6 @@ const SILENCE_MS = 2_000;
 
 /** Repairs without any new event after which an ended turn is closed from its outcome. */
 const REPAIRS_BEFORE_GIVING_UP = 3;
-
-/** What came out of a turn that did not fail. */
-export interface TurnResult {
-  /** `cancelled` is not an error: what was received until then is in the other fields. */
-  status: 'completed' | 'cancelled';
-  /** The turn; empty if the signal had fired before the message was sent. */
-  turnId: string;
-  /**
-   * Text of the turn's last response as the agent reports it; of a cancelled turn all text
-   * that was shown. Text before tool calls is in {@link Turn.textStream} and {@link Turn.state}.
-   */
-  text: string;
-  /** All reasoning that was shown. */
-  reasoning: string;
-  /** All tool calls, in the order they started. */
-  toolCalls: ToolPart[];
-  /** What the turn cost, in tokens. */
-  usage: Usage;
-}
 
 /** An event of one type. */
 export type EventOf<T extends AgentEvent['type']> = Extract<AgentEvent, { type: T }>;
@@ -100,13 +82,9 @@ export class Turn implements AsyncIterable<AgentEvent> {
   #outcome: TurnOutcome | null = null;
   #outcomeError: AgentError | null = null;
   #ended = false;
-  #error: AgentError | null = null;
   #accepted: Promise<unknown> = Promise.resolve();
   #cancelling: Promise<void> | null = null;
-  /** Events nobody has read yet; `null` once the reader has left. */
-  #queue: AgentEvent[] | null = [];
-  #wake: (() => void) | null = null;
-  #iterated = false;
+  readonly #queue = new EventQueue();
 
   /** @internal Turns come from {@link Session}. */
   constructor(origin: TurnOrigin) {
@@ -127,7 +105,7 @@ export class Turn implements AsyncIterable<AgentEvent> {
     });
     const { signal } = origin;
     if (signal?.aborted) {
-      this.#end({ status: 'cancelled', turnId: '', text: '', reasoning: '', toolCalls: [], usage: {} });
+      this.#end(NEVER_SENT);
       return;
     }
     signal?.addEventListener('abort', this.#onAbort, { once: true });
@@ -211,42 +189,11 @@ export class Turn implements AsyncIterable<AgentEvent> {
    * Throws `INVALID_INPUT` if the turn is being iterated already.
    */
   [Symbol.asyncIterator](): AsyncIterator<AgentEvent, undefined> {
-    if (this.#iterated) {
-      throw new AgentError({
-        code: 'INVALID_INPUT',
-        message: 'a turn can be iterated once; use on() for further listeners, or result() for the end',
-        retryable: false,
-        source: 'ipc',
-      });
-    }
-    this.#iterated = true;
-    return {
-      next: () => this.#next(),
-      return: () => {
-        this.#queue = null;
-        this.#wake?.();
-        return Promise.resolve({ done: true, value: undefined });
-      },
-    };
-  }
-
-  async #next(): Promise<IteratorResult<AgentEvent, undefined>> {
-    for (;;) {
-      const event = this.#queue?.shift();
-      if (event) return { done: false, value: event };
-      if (this.#queue === null || this.#ended) break;
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
-    }
-    const failed = this.#queue !== null && this.#error;
-    this.#queue = null;
-    if (failed) throw failed;
-    return { done: true, value: undefined };
+    return this.#queue.read();
   }
 
   async #open(): Promise<void> {
-    const { command, signal } = this.#origin;
+    const { command } = this.#origin;
     try {
       if (command) this.#begun((await this.#feed.start(command)).turnId);
       else {
@@ -255,8 +202,7 @@ export class Turn implements AsyncIterable<AgentEvent> {
       }
     } catch (error) {
       // A turn that runs already has its outcome to go by; a refused one has nothing else.
-      if (command) this.#fail(AgentError.from(error));
-      if (this.#ended) signal?.removeEventListener('abort', this.#onAbort);
+      if (command) this.#end(AgentError.from(error));
     }
   }
 
@@ -294,10 +240,9 @@ export class Turn implements AsyncIterable<AgentEvent> {
     if (this.#ended) return;
     this.#turnId ??= event.turnId;
     this.#state = reduceTurn(this.#state, event);
-    this.#queue?.push(event);
+    this.#queue.push(event);
     // The end is settled before listeners hear of it, so that they can send the next message.
-    if (isTerminal(event)) this.#conclude(this.#state);
-    this.#wake?.();
+    if (isTerminal(event)) this.#end(resultOf(this.#state));
     for (const name of [event.type, 'event']) {
       for (const listener of [...(this.#listeners.get(name) ?? [])]) {
         try {
@@ -309,47 +254,15 @@ export class Turn implements AsyncIterable<AgentEvent> {
     }
   }
 
-  #conclude(state: TurnState): void {
-    if (state.status === 'failed') {
-      this.#fail(
-        AgentError.from(
-          state.error ?? {
-            code: 'INTERNAL',
-            message: 'the turn failed and the agent did not say why',
-            retryable: false,
-            source: 'agent',
-          },
-        ),
-      );
-      return;
-    }
-    this.#end({
-      status: state.status === 'cancelled' ? 'cancelled' : 'completed',
-      turnId: state.turnId,
-      text: state.assistantOutput ?? textOf(state),
-      reasoning: reasoningOf(state),
-      toolCalls: state.parts.filter((part) => part.type === 'tool'),
-      usage: state.usage ?? {},
-    });
-  }
-
-  #fail(error: AgentError): void {
+  #end(result: TurnResult | AgentError): void {
     if (this.#ended) return;
-    this.#error = error;
-    this.#settleResult.reject(error);
-    this.#close();
-  }
-
-  #end(result: TurnResult): void {
-    this.#settleResult.resolve(result);
-    this.#close();
-  }
-
-  #close(): void {
     this.#ended = true;
+    const error = AgentError.is(result) ? result : null;
+    this.#queue.end(error);
+    if (error) this.#settleResult.reject(error);
+    else this.#settleResult.resolve(result as TurnResult);
     this.#feed.close();
     this.#origin.signal?.removeEventListener('abort', this.#onAbort);
-    this.#wake?.();
   }
 
   #isBehind(info: SessionInfo | null, last: number | null): boolean {
@@ -362,40 +275,6 @@ export class Turn implements AsyncIterable<AgentEvent> {
   #stuck(repairs: number, info: SessionInfo | null): void {
     if (repairs < REPAIRS_BEFORE_GIVING_UP) return;
     if (this.#outcome) this.#deliver(lastEventOf(this.sessionId, this.#outcome, info));
-    else if (this.#outcomeError) this.#fail(this.#outcomeError);
-  }
-}
-
-/** The last event of a turn, made from its outcome because the real one is lost for good. */
-function lastEventOf(sessionId: string, outcome: TurnOutcome, info: SessionInfo | null): AgentEvent {
-  const envelope = {
-    sessionId,
-    turnId: outcome.turnId,
-    timestamp: Date.now(),
-    sequence: outcome.lastSequence,
-  };
-  if (outcome.status === 'cancelled') return { ...envelope, type: 'turnCancelled', usage: outcome.usage };
-  return {
-    ...envelope,
-    type: 'turnComplete',
-    status: outcome.status,
-    ...(outcome.error ? { error: outcome.error } : {}),
-    assistantOutput: outcome.assistantOutput,
-    usage: outcome.usage,
-    sessionUsage: {},
-    contextTokens: info?.contextTokens ?? 0,
-    contextWindow: info?.contextWindow ?? 0,
-  };
-}
-
-async function* textOnly(events: AsyncIterator<AgentEvent, undefined>): AsyncGenerator<string, void, undefined> {
-  try {
-    for (;;) {
-      const { done, value } = await events.next();
-      if (done) return;
-      if (value.type === 'textDelta' && value.delta !== '') yield value.delta;
-    }
-  } finally {
-    await events.return?.();
+    else if (this.#outcomeError) this.#end(this.#outcomeError);
   }
 }

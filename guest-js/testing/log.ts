@@ -15,6 +15,8 @@ interface Subscription {
   turnId?: string;
   /** Index of the channel's next message. */
   index: number;
+  /** Whether what was missed is sent, so that events go out as they come. */
+  live: boolean;
 }
 
 /** All events of the mock agent, and the subscriptions to them. */
@@ -50,13 +52,14 @@ export class MockLog {
   subscribe(channel: number, sessionId: string, options: { turnId?: string; after: number | null }): number {
     const id = this.#nextSubscription++;
     const { turnId, after } = options;
-    const subscription: Subscription = { id, channel, sessionId, index: 0, ...(turnId ? { turnId } : {}) };
+    const subscription: Subscription = { id, channel, sessionId, index: 0, live: false, ...(turnId ? { turnId } : {}) };
     this.#subscriptions.set(id, subscription);
-    if (after !== null) {
-      const missed = this.#events.filter((event) => event.sequence > after);
-      // The reply comes first, as it usually does.
-      setTimeout(() => missed.forEach((event) => this.#send(subscription, event)), 0);
-    }
+    const from = after ?? this.#sequence;
+    // The reply to the command comes first, and messages in tasks of their own, as in Tauri.
+    setTimeout(() => {
+      for (const event of this.#events) if (event.sequence > from) this.#send(subscription, event);
+      subscription.live = true;
+    }, 0);
     return id;
   }
 
@@ -66,6 +69,11 @@ export class MockLog {
     if (!subscription) return;
     this.#subscriptions.delete(id);
     this.#page.send(subscription.channel, { index: subscription.index, end: true });
+  }
+
+  /** Ends what is subscribed to a session. */
+  closeSession(sessionId: string): void {
+    for (const { id, sessionId: of } of [...this.#subscriptions.values()]) if (of === sessionId) this.unsubscribe(id);
   }
 
   /** Forgets all subscriptions without a word, as when the agent finds that a page is gone. */
@@ -85,7 +93,9 @@ export class MockLog {
       ...('firstSequence' in kind ? { firstSequence: sequence } : {}),
     } as AgentEvent;
     this.#events.push(event);
-    for (const subscription of [...this.#subscriptions.values()]) this.#send(subscription, event);
+    for (const subscription of [...this.#subscriptions.values()]) {
+      if (subscription.live) this.#send(subscription, event);
+    }
     return event;
   }
 

@@ -135,3 +135,8 @@ export function errorOf(error: MockError): AgentErrorData {
     ...error,
   };
 }
+
+/** Refuses a command. */
+export function refuse(code: MockError['code'], message: string): never {
+  throw errorOf({ code, message });
+}

@@ -1,0 +1,79 @@
+/**
+ * Events that wait for their one reader.
+ */
+
+import type { AgentEvent } from './bindings.js';
+import { AgentError } from './error.js';
+
+/** A queue that is read once: it keeps everything until the reader comes, nothing after it left. */
+export class EventQueue {
+  #waiting: AgentEvent[] | null = [];
+  #ended = false;
+  #error: AgentError | null = null;
+  #wake: (() => void) | null = null;
+  #hasReader = false;
+
+  /** Adds an event, unless the reader has left. */
+  push(event: AgentEvent): void {
+    this.#waiting?.push(event);
+    this.#wake?.();
+  }
+
+  /** Nothing follows; with an error, reading throws it once all events have been read. */
+  end(error: AgentError | null): void {
+    this.#ended = true;
+    this.#error = error;
+    this.#wake?.();
+  }
+
+  /** The reader. Throws `INVALID_INPUT` if there is one already. */
+  read(): AsyncIterator<AgentEvent, undefined> {
+    if (this.#hasReader) {
+      throw new AgentError({
+        code: 'INVALID_INPUT',
+        message: 'a turn can be iterated once; use on() for further listeners, or result() for the end',
+        retryable: false,
+        source: 'ipc',
+      });
+    }
+    this.#hasReader = true;
+    return {
+      next: () => this.#next(),
+      return: () => {
+        this.#waiting = null;
+        this.#wake?.();
+        return Promise.resolve({ done: true, value: undefined });
+      },
+    };
+  }
+
+  async #next(): Promise<IteratorResult<AgentEvent, undefined>> {
+    for (;;) {
+      const event = this.#waiting?.shift();
+      if (event) return { done: false, value: event };
+      if (this.#waiting === null || this.#ended) break;
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+    const error = this.#waiting !== null && this.#error;
+    this.#waiting = null;
+    if (error) throw error;
+    return { done: true, value: undefined };
+  }
+}
+
+/** Only the text of what a reader gets. */
+export async function* textOnly(
+  events: AsyncIterator<AgentEvent, undefined>,
+): AsyncGenerator<string, void, undefined> {
+  try {
+    for (;;) {
+      const { done, value } = await events.next();
+      if (done) return;
+      if (value.type === 'textDelta' && value.delta !== '') yield value.delta;
+    }
+  } finally {
+    await events.return?.();
+  }
+}
