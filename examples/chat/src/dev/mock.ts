@@ -72,7 +72,7 @@ const tools: MockStep[] = [
       },
       {
         tool: 'search_files',
-        arguments: { pattern: 'TODO', path: 'src' },
+        arguments: { pattern: '(error', path: 'src' },
         progress: ['120 files', '480 files'],
         output: 'TOOL_EXECUTION_ERROR: the pattern is no valid regular expression',
         error: 'TOOL_EXECUTION_ERROR',

@@ -188,7 +188,7 @@ export const en = {
   suggestions: [
     { title: 'List the workspace', text: 'List the files in the workspace.' },
     { title: 'Read two files at once', text: 'Read README.md and Cargo.toml and compare them.' },
-    { title: 'Search', text: 'Search the workspace for “TODO”.' },
+    { title: 'Search', text: 'Search the workspace for “error”.' },
     { title: 'A long answer', text: 'Write a long answer with code, a table and a list.' },
   ],
 

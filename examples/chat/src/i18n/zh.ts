@@ -189,7 +189,7 @@ export const zh: Texts = {
   suggestions: [
     { title: '列出工作区', text: '列出工作区中的文件。' },
     { title: '同时读取两个文件', text: '读取 README.md 和 Cargo.toml 并比较。' },
-    { title: '搜索', text: '在工作区中搜索“TODO”。' },
+    { title: '搜索', text: '在工作区中搜索“error”。' },
     { title: '长回答', text: '写一个包含代码、表格和列表的长回答。' },
   ],
 
