@@ -57,7 +57,8 @@ impl Gate {
         self.0.send_modify(|door| door.open = true);
     }
 
-    /// Stops whoever comes from now on.
+    /// Stops whoever comes from now on. Closed right after it was opened, it may let nobody
+    /// through: first wait for what is to happen behind it.
     pub fn close(&self) {
         self.0.send_modify(|door| door.open = false);
     }

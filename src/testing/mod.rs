@@ -1,4 +1,52 @@
 //! For tests of apps, providers, tools and storages (feature `testing`).
+//!
+//! - A model that follows a script: [`ScriptedProvider`] and its steps, such as [`text()`],
+//!   [`call`], [`done`], [`wait`] and [`gate()`]; [`ScriptedProvider::manual`] drives an answer
+//!   by hand. It refuses every request that a strict provider would refuse
+//!   ([`validate_transcript`]).
+//! - Tools that record: [`RecordingTool`], with one [`CallLog`] for the order of several.
+//! - Storages in memory, [`InMemorySessions`] and [`InMemoryMemories`], and faults around any
+//!   storage: [`FaultySessions`] and [`FaultyMemories`].
+//! - Is my storage right? [`session_storage_conformance`], [`session_storage_durability`],
+//!   [`session_storage_skips_unreadable`] and [`memory_storage_conformance`].
+//! - Events: [`collect`], [`text_of`], [`kinds`], [`assert_event_invariants`]; and after every
+//!   fault the question whether the session still lives: [`epilogue()`].
+//!
+//! Nothing here sleeps. What a test waits for, it waits for by name: [`Gate::arrived`],
+//! [`ScriptedProvider::asked`], [`CallLog::started`], [`Faults::called`].
+//!
+//! # Examples
+//! ```
+//! use youyou_agent::testing::{
+//!     RecordingTool, ScriptedProvider, call, collect, done, shape, text, text_model, text_of,
+//! };
+//! use youyou_agent::{AgentBuilder, AgentConfig, SessionConfig};
+//!
+//! # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+//! # runtime.block_on(async {
+//! let provider = ScriptedProvider::new("scripted")
+//!     .model(text_model("m1"))
+//!     .reply([call("c1", "read", r#"{"path":"a.txt"}"#), done()])
+//!     .reply([text("It says ok."), done()]);
+//! let tool = RecordingTool::read_only("read");
+//! let agent = AgentBuilder::new(AgentConfig::new("m1"))
+//!     .provider(provider.clone())
+//!     .tool(tool.clone())
+//!     .build()
+//!     .await?;
+//!
+//! let session = agent.create_session(SessionConfig::default()).await?;
+//! let events = collect(session.send("What does a.txt say?")?).await;
+//! assert_eq!(
+//!     shape(&events),
+//!     ["turnStarted", "toolCallStart", "toolCallEnd", "textDelta", "turnComplete"]
+//! );
+//! assert_eq!(text_of(&events), "It says ok.");
+//! assert_eq!(tool.log().order().len(), 2);
+//! # Ok::<(), youyou_agent::AgentError>(())
+//! # })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod calls;
 mod conformance;

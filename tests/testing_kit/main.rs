@@ -1,5 +1,6 @@
 //! The testing kit keeps its own promises.
 #![cfg(feature = "testing")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod conformance;
 mod epilogue;
