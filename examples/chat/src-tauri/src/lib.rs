@@ -3,3 +3,5 @@
 pub mod providers;
 pub mod settings;
 pub mod storage;
+pub mod tools;
+pub mod workspace;
