@@ -2,7 +2,9 @@ import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 import { LanguageProvider } from './i18n'
 import { chat } from './state/chat'
+import { factsOf } from './state/errors'
 import { applyTheme, watchWidth } from './state/preferences'
+import { toast } from './state/toasts'
 import { App } from './ui/App'
 import './styles/base.css'
 import './styles/layout.css'
@@ -22,7 +24,7 @@ async function start(): Promise<void> {
     mockApp()
   }
   // What is open is known before the first paint, so that a reload does not flash.
-  await chat.start()
+  await chat.start().catch((error: unknown) => toast(factsOf(error).message))
   const root = document.getElementById('root')
   if (!root) throw new Error('index.html has no #root')
   createRoot(root).render(

@@ -2,7 +2,6 @@ import {
   createSession,
   currentSession,
   resumeSession,
-  sessionHistory,
   type ContentBlock,
   type Session,
   type Turn,
@@ -160,7 +159,8 @@ class Chat {
 
   /** The open session of a thread, opened if need be; `null` if that was refused. */
   async #opened(thread: ThreadModel): Promise<Session | null> {
-    if (this.#open?.thread === thread && thread.turn === null) {
+    // Also while a turn runs: the agent then refuses the message, and nothing is stopped for it.
+    if (this.#open?.thread === thread) {
       const info = await currentSession().catch(() => null)
       if (info?.id === thread.sessionId) return this.#open.session
     }
@@ -240,35 +240,12 @@ class Chat {
     const off = turn.on('event', (event) => {
       if (event.type === 'turnStarted') return
       off()
-      void this.#addForeignWords(thread, turnId)
+      void thread.addStoredWords(turnId)
     })
     await shown
     if (!thread.view.get().settled.some((item) => item.kind === 'user' && item.turnId === turnId)) {
       await thread.load()
     }
-  }
-
-  async #addForeignWords(thread: ThreadModel, turnId: string): Promise<void> {
-    const { sessionId } = thread
-    if (sessionId === null) return
-    let cursor: number | undefined
-    do {
-      const page = await sessionHistory(sessionId, { cursor, limit: 1_000 })
-      const said = page.events.find((event) => event.type === 'userMessage' && event.turnId === turnId)
-      if (said?.type === 'userMessage') {
-        if (thread.turn?.id !== turnId) return
-        thread.add({
-          kind: 'user',
-          key: `${turnId}:user`,
-          turnId,
-          content: said.content,
-          stored: { sessionId, index: said.index },
-          time: said.timestamp,
-        })
-        return
-      }
-      cursor = page.nextCursor
-    } while (cursor !== undefined)
   }
 
   /** Follows a turn; answers whether it was refused. */

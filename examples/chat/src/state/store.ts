@@ -1,15 +1,9 @@
 import { useSyncExternalStore } from 'react'
 
-/**
- * One value that components can watch.
- *
- * Changes are told once per frame: a burst of events costs one render, however many
- * events it holds. Hidden windows get no frames, so a timer stands in for them.
- */
+/** One value that components can watch. */
 export class Store<T> {
   #value: T
   #listeners = new Set<() => void>()
-  #scheduled = false
 
   constructor(value: T) {
     this.#value = value
@@ -22,37 +16,16 @@ export class Store<T> {
     return () => this.#listeners.delete(listener)
   }
 
-  /** Changes the value and tells the watchers at once. */
+  /** Changes the value and tells the watchers. */
   set(value: T): void {
     if (Object.is(value, this.#value)) return
     this.#value = value
-    this.#tell()
+    for (const listener of this.#listeners) listener()
   }
 
-  /** Changes some fields and tells the watchers at once. */
+  /** Changes some fields and tells the watchers. */
   patch(fields: Partial<T>): void {
     this.set({ ...this.#value, ...fields })
-  }
-
-  /** Changes the value now and tells the watchers with the next frame. */
-  setSoon(value: T): void {
-    if (Object.is(value, this.#value)) return
-    this.#value = value
-    if (this.#scheduled) return
-    this.#scheduled = true
-    let done = false
-    const tell = () => {
-      if (done) return
-      done = true
-      this.#scheduled = false
-      this.#tell()
-    }
-    requestAnimationFrame(tell)
-    setTimeout(tell, 50)
-  }
-
-  #tell(): void {
-    for (const listener of this.#listeners) listener()
   }
 }
 

@@ -6,6 +6,7 @@ import {
   type Usage,
 } from 'tauri-plugin-youyou-agent-api'
 import { factsOf, type ErrorFacts } from './errors'
+import { oncePerFrame } from './frame'
 import { liveItems } from './live'
 import { Store } from './store'
 import { ThreadBuilder, type Item } from './thread'
@@ -104,6 +105,31 @@ export class ThreadModel {
     return key
   }
 
+  /** Shows the words of a running turn that another window began: events do not carry them. */
+  async addStoredWords(turnId: string): Promise<void> {
+    const { sessionId } = this
+    if (sessionId === null) return
+    let cursor: number | undefined
+    do {
+      const page = await sessionHistory(sessionId, { cursor, limit: PAGE })
+      for (const event of page.events) {
+        if (event.type !== 'userMessage' || event.turnId !== turnId) continue
+        // Loaded anew in the meantime, with everything.
+        if (this.#turn?.id !== turnId) return
+        this.add({
+          kind: 'user',
+          key: `${turnId}:user`,
+          turnId,
+          content: event.content,
+          stored: { sessionId, index: event.index },
+          time: event.timestamp,
+        })
+        return
+      }
+      cursor = page.nextCursor
+    } while (cursor !== undefined)
+  }
+
   /** Takes a row away again. */
   remove(fits: (item: Item) => boolean): void {
     this.view.patch({ settled: this.view.get().settled.filter((item) => !fits(item)) })
@@ -120,7 +146,7 @@ export class ThreadModel {
   async follow(turn: Turn): Promise<{ refused: ErrorFacts } | 'ended'> {
     this.#turn = turn
     this.view.patch({ turn: { state: turn.state ?? null, stopping: false }, live: [] })
-    const off = turn.on('event', () => this.#show(turn))
+    const off = turn.on('event', oncePerFrame(() => this.#show(turn)))
     this.#show(turn)
     let refused: ErrorFacts | null = null
     try {
@@ -153,8 +179,7 @@ export class ThreadModel {
     const { state } = turn
     if (!state || this.#turn !== turn) return
     const view = this.view.get()
-    this.view.setSoon({
-      ...view,
+    this.view.patch({
       live: liveItems(state, view.live),
       turn: { state, stopping: view.turn?.stopping ?? false },
     })

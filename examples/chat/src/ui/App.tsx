@@ -1,5 +1,5 @@
 import { useCallback, useEffect, useState } from 'react'
-import type { SessionSummary } from 'tauri-plugin-youyou-agent-api'
+import type { ContentBlock, SessionSummary } from 'tauri-plugin-youyou-agent-api'
 import { useTexts } from '../i18n'
 import { catalog, DEMO, modelById, reloadCatalog } from '../state/catalog'
 import { chat } from '../state/chat'
@@ -7,9 +7,8 @@ import { isNarrow, preferences, showSidebar } from '../state/preferences'
 import { sessions } from '../state/sessions'
 import { useStore } from '../state/store'
 import type { Retry } from '../state/thread'
-import type { ThreadView } from '../state/threadModel'
 import { toast } from '../state/toasts'
-import { Composer, type TurnPhase } from './Composer'
+import { Composer } from './Composer'
 import { EmptyState } from './EmptyState'
 import { Header } from './Header'
 import { MemoryPanel } from './MemoryPanel'
@@ -18,6 +17,7 @@ import { SettingsDialog } from './SettingsDialog'
 import { Sidebar } from './Sidebar'
 import { Thread } from './Thread'
 import { Toasts } from './Toasts'
+import { phaseOf } from './TurnStatus'
 import { useShortcuts } from './useShortcuts'
 
 /** The window. */
@@ -60,11 +60,14 @@ export function App() {
   )
 
   const phase = phaseOf(view, opening)
+  const hideSidebar = useCallback(() => showSidebar(false), [])
+  const openSettings = useCallback(() => setSettings(true), [])
+  const send = useCallback((content: ContentBlock[]) => chat.send(content), [])
   const stop = useCallback(() => chat.stop(), [])
   useShortcuts({
     newSession: () => open(null),
     sidebar: () => showSidebar(!preferences.get().sidebar),
-    settings: () => setSettings(true),
+    settings: openSettings,
     stop: phase === 'idle' || phase === 'opening' ? null : stop,
   })
 
@@ -82,10 +85,10 @@ export function App() {
             current={shown.sessionId}
             onOpen={open}
             onRemove={remove}
-            onHide={() => showSidebar(false)}
-            onSettings={() => setSettings(true)}
+            onHide={hideSidebar}
+            onSettings={openSettings}
           />
-          <div className="scrim" onClick={() => showSidebar(false)} />
+          <div className="scrim" onClick={hideSidebar} />
         </>
       )}
       <main className="main" data-session={shown.sessionId ?? ''}>
@@ -98,7 +101,7 @@ export function App() {
           onModel={(id) => chat.setModel(id)}
           onSidebar={() => showSidebar(true)}
           onMemory={() => setMemory(!memory)}
-          onSettings={() => setSettings(true)}
+          onSettings={openSettings}
         />
         {view.loading ? (
           <div className="loading" role="status">
@@ -120,8 +123,8 @@ export function App() {
           key={shown.key}
           sessionId={shown.sessionId}
           phase={phase}
-          vision={model && { model: model.displayName, supported: model.capabilities.vision }}
-          onSend={(content) => chat.send(content)}
+          model={model}
+          onSend={send}
           onStop={stop}
         />
       </main>
@@ -130,13 +133,4 @@ export function App() {
       <Toasts />
     </div>
   )
-}
-
-/** What the turn is doing, from what it has shown last. */
-function phaseOf(view: ThreadView, opening: boolean): TurnPhase {
-  if (view.turn === null) return opening ? 'opening' : 'idle'
-  if (view.turn.stopping) return 'stopping'
-  const newest = view.turn.state?.parts.at(-1)
-  if (newest?.type === 'tool') return newest.state === 'running' ? 'tools' : 'waiting'
-  return newest?.type === 'text' || newest?.type === 'reasoning' ? 'writing' : 'waiting'
 }

@@ -1,5 +1,5 @@
-import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'react'
-import type { ContentBlock } from 'tauri-plugin-youyou-agent-api'
+import { memo, useCallback, useEffect, useLayoutEffect, useRef, useState } from 'react'
+import type { ContentBlock, ModelEntry } from 'tauri-plugin-youyou-agent-api'
 import { useTexts } from '../i18n'
 import { COUNT_LIMIT, readAttachment, type Attachment } from '../state/attachments'
 import { catalog } from '../state/catalog'
@@ -10,22 +10,21 @@ import { AttachmentStrip } from './AttachmentStrip'
 import { Icon } from './icons'
 import { composing } from './keyboard'
 import { SkillMenu } from './SkillMenu'
+import { TurnStatus, type TurnPhase } from './TurnStatus'
 import { useFileDrop } from './useFileDrop'
-
-export type TurnPhase = 'idle' | 'opening' | 'waiting' | 'writing' | 'tools' | 'stopping'
 
 interface Props {
   sessionId: string | null
   phase: TurnPhase
-  /** Of the chosen model; `null` while it is not known. */
-  vision: { model: string; supported: boolean } | null
+  /** The chosen model; `null` while it is not known. */
+  model: ModelEntry | null
   /** Resolves with `false` when the message was refused: the draft then comes back. */
   onSend(content: ContentBlock[]): Promise<boolean>
   onStop(): void
 }
 
 /** Where the message is written. Nothing typed is lost: not by a refusal, not by a reload. */
-export function Composer({ sessionId, phase, vision, onSend, onStop }: Props) {
+export const Composer = memo(function Composer({ sessionId, phase, model, onSend, onStop }: Props) {
   const { t } = useTexts()
   const { skills } = useStore(catalog)
   const [text, setText] = useState(() => loadDraft(sessionId))
@@ -75,7 +74,7 @@ export function Composer({ sessionId, phase, vision, onSend, onStop }: Props) {
   const dropping = useFileDrop(addFiles)
 
   const hasImage = attachments.some((one) => one.block.type === 'image')
-  const blind = hasImage && vision !== null && !vision.supported
+  const blind = hasImage && model !== null && !model.capabilities.vision
   const sendable = idle && !blind && (text.trim() !== '' || attachments.length > 0)
 
   const send = async () => {
@@ -143,13 +142,16 @@ export function Composer({ sessionId, phase, vision, onSend, onStop }: Props) {
   }
 
   const onPaste = (event: React.ClipboardEvent) => {
-    const files = [...event.clipboardData.files]
+    const { files: pasted, types } = event.clipboardData
+    const files = [...pasted]
     if (files.length === 0) return
+    // Spreadsheets and word processors put a picture of the text beside the text.
+    if (types.includes('text/html') && event.clipboardData.getData('text/plain') !== '') return
     event.preventDefault()
     void addFiles(files)
   }
 
-  const notices = blind && vision ? [t.composer.noVision(vision.model), ...refusals] : refusals
+  const notices = blind ? [t.composer.noVision(model.displayName), ...refusals] : refusals
 
   return (
     <div className="composer-area">
@@ -224,7 +226,7 @@ export function Composer({ sessionId, phase, vision, onSend, onStop }: Props) {
                 event.target.value = ''
               }}
             />
-            <TurnState phase={phase} />
+            <TurnStatus phase={phase} />
             <span className="space" />
             {idle || phase === 'opening' ? (
               <button
@@ -256,40 +258,7 @@ export function Composer({ sessionId, phase, vision, onSend, onStop }: Props) {
       </div>
     </div>
   )
-}
-
-const STATES = {
-  idle: 'idle',
-  opening: 'running',
-  waiting: 'running',
-  writing: 'running',
-  tools: 'running',
-  stopping: 'stopping',
-} as const
-
-/** What the turn is doing, for eyes, screen readers and tests. */
-function TurnState({ phase }: { phase: TurnPhase }) {
-  const { t } = useTexts()
-  const texts: Record<TurnPhase, string> = {
-    idle: '',
-    opening: t.composer.opening,
-    waiting: t.composer.waiting,
-    writing: t.composer.writing,
-    tools: t.composer.runningTools,
-    stopping: t.composer.stopping,
-  }
-  return (
-    <span
-      className="turn-state"
-      role="status"
-      aria-live="polite"
-      data-testid="turn-state"
-      data-state={STATES[phase]}
-    >
-      {texts[phase]}
-    </span>
-  )
-}
+})
 
 const StopIcon = () => (
   <svg className="icon" viewBox="0 0 24 24" aria-hidden="true">

@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useRef, useState } from 'react'
+import { memo, useEffect, useMemo, useRef, useState } from 'react'
 import type { SessionSummary } from 'tauri-plugin-youyou-agent-api'
 import { periodOf, type Period } from '../format'
 import { useTexts } from '../i18n'
@@ -18,7 +18,7 @@ interface Props {
 }
 
 /** All sessions by date, with search; arrow keys walk through them. */
-export function Sidebar({ current, onOpen, onRemove, onHide, onSettings }: Props) {
+export const Sidebar = memo(function Sidebar({ current, onOpen, onRemove, onHide, onSettings }: Props) {
   const { t, locale } = useTexts()
   const list = useStore(sessions.state)
   const nav = useRef<HTMLElement>(null)
@@ -116,7 +116,7 @@ export function Sidebar({ current, onOpen, onRemove, onHide, onSettings }: Props
       </div>
     </aside>
   )
-}
+})
 
 function Search({ value }: { value: string }) {
   const { t } = useTexts()

@@ -99,6 +99,7 @@ export function Thread({ threadKey, items, waiting, onRetry }: Props) {
           ))}
         </div>
       </div>
+      <Announcer items={items} />
       {away && (
         <button
           type="button"
@@ -110,6 +111,23 @@ export function Thread({ threadKey, items, waiting, onRetry }: Props) {
           <Icon name="arrowDown" />
         </button>
       )}
+    </div>
+  )
+}
+
+/** Reads a finished answer to those who listen; while it streams it would only interrupt itself. */
+function Announcer({ items }: { items: readonly Item[] }) {
+  const newest = items.at(-1)
+  const streaming = newest?.kind === 'assistant' && newest.live
+  const [heard, setHeard] = useState(false)
+  if (streaming && !heard) setHeard(true)
+  const text =
+    heard && !streaming && newest?.kind === 'assistant'
+      ? newest.parts.map((part) => (part.kind === 'text' ? part.text : '')).join(' ')
+      : ''
+  return (
+    <div className="visually-hidden" aria-live="polite">
+      {text.slice(0, 4_000)}
     </div>
   )
 }
