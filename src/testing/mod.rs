@@ -59,6 +59,7 @@ mod manual;
 mod memories;
 mod models;
 mod provider;
+mod record;
 mod request;
 mod sessions;
 mod step;

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Step;
 use super::manual::ManualEnd;
-use super::provider::Counts;
+use super::record::Counts;
 use crate::ChatEvent;
 
 /// A silence of the stream.
