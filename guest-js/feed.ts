@@ -14,6 +14,13 @@ import { firstSequenceOf, isTerminal, Sequencer } from './sequence.js';
 /** Messages between two acknowledgements: half of the 32 that the agent leaves open. */
 const ACK_EVERY = 16;
 
+/**
+ * Silence, in milliseconds, after which a subscription that the agent does not know any more
+ * is replaced. Not at once: the agent also forgets it when it has sent everything, and then
+ * the rest is on its way.
+ */
+const DROPPED_SILENCE_MS = 250;
+
 /** What a feed serves. */
 export interface FeedTarget {
   /** Takes the next event: in order, each once. */
@@ -39,6 +46,8 @@ interface Source {
   startsHere: boolean;
   /** Whether the agent ends the subscription by itself, with the turn. */
   endsWithTurn: boolean;
+  /** Whether the agent has said that it does not know the subscription any more. */
+  dropped: boolean;
 }
 
 /** A stream of events that repairs itself. */
@@ -95,7 +104,9 @@ export class Feed {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
     const patience = this.#closed ? null : this.#target.patience();
-    if (patience !== null) this.#timer = setTimeout(() => void this.#check(), patience);
+    if (patience === null) return;
+    const silence = this.#source?.dropped && this.#fruitless === 0 ? DROPPED_SILENCE_MS : patience;
+    this.#timer = setTimeout(() => void this.#check(), silence);
   }
 
   #attach(after: number | null): Promise<Attachment> {
@@ -110,7 +121,7 @@ export class Feed {
     kind: Pick<Source, 'startsHere' | 'endsWithTurn'>,
   ): Promise<T> {
     const previous = this.#source;
-    const source: Source = { subscription: null, unacknowledged: 0, newest: null, ...kind };
+    const source: Source = { subscription: null, unacknowledged: 0, newest: null, dropped: false, ...kind };
     this.#source = source;
     // The handler is set before the command is called: an answer may be faster than its reply.
     const channel = new Channel<AgentEvent>();
@@ -178,7 +189,9 @@ export class Feed {
     source.unacknowledged = 0;
     settle(commands.ack(source.subscription, source.newest)).then(
       (known) => {
-        if (!known && source === this.#source && this.#target.patience() !== null) void this.#repair(null);
+        if (known || source !== this.#source) return;
+        source.dropped = true;
+        this.watch();
       },
       // An acknowledgement that fails only slows the stream down; the watch sees to the rest.
       () => undefined,
@@ -187,6 +200,7 @@ export class Feed {
 
   async #check(): Promise<void> {
     this.#timer = null;
+    if (this.#source?.dropped) return this.#repair(null);
     let info: SessionInfo | null;
     try {
       info = await settle(commands.currentSession());

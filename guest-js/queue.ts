@@ -7,7 +7,9 @@ import { AgentError } from './error.js';
 
 /** A queue that is read once: it keeps everything until the reader comes, nothing after it left. */
 export class EventQueue {
+  /** Events from {@link #at} on wait; `null` once the reader has left. */
   #waiting: AgentEvent[] | null = [];
+  #at = 0;
   #ended = false;
   #error: AgentError | null = null;
   #wake: (() => void) | null = null;
@@ -49,8 +51,14 @@ export class EventQueue {
 
   async #next(): Promise<IteratorResult<AgentEvent, undefined>> {
     for (;;) {
-      const event = this.#waiting?.shift();
-      if (event) return { done: false, value: event };
+      const event = this.#waiting?.[this.#at];
+      if (event) {
+        this.#at += 1;
+        return { done: false, value: event };
+      }
+      // Everything is read: only now is the array given up, so that reading stays cheap.
+      this.#at = 0;
+      if (this.#waiting) this.#waiting = [];
       if (this.#waiting === null || this.#ended) break;
       await new Promise<void>((resolve) => {
         this.#wake = resolve;

@@ -35,11 +35,18 @@ export interface TurnState {
   /** Number of the newest event taken in. */
   readonly lastSequence: number;
   /**
-   * The events the state was made from, by number, so that a late one finds its place.
-   * Empty once the turn has ended and nothing is missing.
+   * The events the state was made from, by number and in small pieces, so that a late one
+   * finds its place and adding one costs little. Empty once the turn has ended and nothing
+   * is missing. Not meant to be read.
    */
-  readonly log: readonly AgentEvent[];
+  readonly log: EventLog;
 }
+
+/** Events by number, in pieces of at most {@link PIECE}. */
+type EventLog = readonly (readonly AgentEvent[])[];
+
+/** Adding an event copies one piece, not the whole log. */
+const PIECE = 128;
 
 /**
  * Takes one event into the state of its turn. Pure: neither argument is changed.
@@ -65,11 +72,10 @@ export function reduceTurn(state: TurnState | undefined, event: AgentEvent): Tur
   if (event.turnId !== state.turnId) return event.sequence > state.lastSequence ? start(event) : state;
   if (state.status !== 'running' && state.log.length === 0) return state;
   if (firstSequenceOf(event) > state.lastSequence) {
-    return sealed(apply({ ...state, log: [...state.log, event] }, event));
+    return sealed(apply({ ...state, log: appended(state.log, event) }, event));
   }
-  const place = placeOf(state.log, event);
-  if (place === null) return state;
-  return sealed(replay([...state.log.slice(0, place), event, ...state.log.slice(place)]));
+  if (isKnown(state.log, event)) return state;
+  return sealed(replay([...state.log.flat(), event].sort(byNumber)));
 }
 
 /** All text the turn has shown so far, without reasoning, over all model calls. */
@@ -94,44 +100,50 @@ function empty(event: AgentEvent): TurnState {
     parts: [],
     startedAt: event.timestamp,
     lastSequence: event.sequence,
-    log: [event],
+    log: [[event]],
   };
 }
 
-/** Index at which a late event belongs, or `null` if the log has it. */
-function placeOf(log: readonly AgentEvent[], event: AgentEvent): number | null {
-  const first = firstSequenceOf(event);
-  let low = 0;
-  let high = log.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    const other = log[middle];
-    if (other === undefined) break;
-    const order = firstSequenceOf(other) - first || other.sequence - event.sequence;
-    if (order === 0) return null;
-    if (order < 0) low = middle + 1;
-    else high = middle;
-  }
-  return low;
+function appended(log: EventLog, event: AgentEvent): EventLog {
+  const last = log.at(-1);
+  return last !== undefined && last.length < PIECE
+    ? [...log.slice(0, -1), [...last, event]]
+    : [...log, [event]];
 }
 
-function replay(log: readonly AgentEvent[]): TurnState {
+function byNumber(a: AgentEvent, b: AgentEvent): number {
+  return firstSequenceOf(a) - firstSequenceOf(b) || a.sequence - b.sequence;
+}
+
+/** Whether the log has this very event. */
+function isKnown(log: EventLog, event: AgentEvent): boolean {
+  const piece = log.findLast(([first]) => first !== undefined && byNumber(first, event) <= 0);
+  return piece !== undefined && piece.some((other) => byNumber(other, event) === 0);
+}
+
+function replay(events: readonly AgentEvent[]): TurnState {
   const sequencer = new Sequencer();
   let state: TurnState | undefined;
-  for (const event of log) {
+  for (const event of events) {
     const fresh = sequencer.take(event);
     if (fresh === null) continue;
     state = state === undefined ? start(fresh) : apply(state, fresh);
   }
-  // A log always holds at least one event, and the first is always fresh.
-  return { ...(state as TurnState), log };
+  // There is always at least one event, and the first is always fresh.
+  return { ...(state as TurnState), log: pieces(events) };
+}
+
+function pieces(events: readonly AgentEvent[]): EventLog {
+  const log: AgentEvent[][] = [];
+  for (let at = 0; at < events.length; at += PIECE) log.push(events.slice(at, at + PIECE));
+  return log;
 }
 
 /** Forgets the log of an ended turn when no number is missing in it. */
 function sealed(state: TurnState): TurnState {
-  if (state.status === 'running' || state.log[0]?.type !== 'turnStarted') return state;
+  if (state.status === 'running' || state.log[0]?.[0]?.type !== 'turnStarted') return state;
   const sequencer = new Sequencer();
-  for (const event of state.log) {
+  for (const event of state.log.flat()) {
     if (sequencer.last !== null && firstSequenceOf(event) > sequencer.last + 1) return state;
     sequencer.take(event);
   }

@@ -128,6 +128,14 @@ describe('order', () => {
     expect(shown(fold(shuffled(TURN, seed)))).toEqual(shown(fold(TURN)));
   });
 
+  test('in a long turn a late event finds its place too', () => {
+    const long = [started(1), ...Array.from({ length: 1_000 }, (_, index) => text(`${index} `, index + 2))];
+    const late = long.splice(500, 1);
+    const state = fold([...long, ...late]);
+    expect(textOf(state)).toBe(Array.from({ length: 1_000 }, (_, index) => `${index} `).join(''));
+    for (const known of [...late, long[3], long[900]]) if (known) expect(reduceTurn(state, known)).toBe(state);
+  });
+
   test('a number that the agent left out changes nothing', () => {
     const gaps = [started(1), text('a', 5), text('b', 9), completed(20, 'ab')];
     expect(textOf(fold(gaps))).toBe('ab');

@@ -261,10 +261,27 @@ describe('acknowledging', () => {
     wire.push(0, started(1));
     for (let sequence = 2; sequence <= 16; sequence += 1) wire.push(0, text('x', sequence));
     await settled();
+    expect(wire.of('attach')).toEqual([]);
+    await vi.advanceTimersByTimeAsync(250);
     expect(wire.of('attach')).toEqual([expect.objectContaining({ afterSequence: 16 })]);
     wire.push(1, completed(17));
     await turn.result();
     expect(events).toHaveLength(17);
+  });
+});
+
+describe('a subscription that the agent has forgotten because everything is sent', () => {
+  test('is not replaced while the rest is on its way', async () => {
+    await open({ ack: () => false });
+    const turn = session.send('hi');
+    await settled();
+    wire.push(0, started(1));
+    for (let sequence = 2; sequence <= 20; sequence += 1) wire.push(0, text('x', sequence));
+    await vi.advanceTimersByTimeAsync(100);
+    wire.push(0, completed(21));
+    await turn.result();
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(wire.of('attach')).toEqual([]);
   });
 });
 
