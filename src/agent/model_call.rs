@@ -3,7 +3,7 @@
 use std::future::{Future as _, poll_fn};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use tokio::time::{Instant, Sleep};
@@ -55,7 +55,9 @@ impl ModelCall {
             last_event: Instant::now(),
             alarm: None,
         };
-        let mut starting = std::pin::pin!(contain::future(|| provider.chat(request, cancel.clone())));
+        // A token of its own: a provider that fires it cancels no turn.
+        let token = cancel.child_token();
+        let mut starting = std::pin::pin!(contain::future(|| provider.chat(request, token)));
         let started = poll_fn(|context| {
             if cancelled.as_mut().poll(context).is_ready() {
                 return Poll::Ready(Err(Next::Cancelled));
@@ -89,7 +91,7 @@ impl ModelCall {
 
     fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Next> {
         if self.cancelled.as_mut().poll(context).is_ready() {
-            self.stream = None;
+            self.hang_up();
             return Poll::Ready(Next::Cancelled);
         }
         let Some(stream) = &mut self.stream else {
@@ -109,8 +111,34 @@ impl ModelCall {
             },
             Err(panicked) => Next::Failed(fault(&panicked)),
         };
-        self.stream = None;
+        self.hang_up();
         Poll::Ready(next)
+    }
+
+    /// After `Done`: whether the provider gives more all the same, which nobody reads.
+    pub(crate) fn goes_on(&mut self) -> bool {
+        let mut context = Context::from_waker(Waker::noop());
+        let goes_on = self.stream.as_mut().is_some_and(|stream| {
+            let polled = contain::poll_next(stream.as_mut(), &mut context);
+            matches!(polled, Ok(Poll::Ready(Some(_))))
+        });
+        self.hang_up();
+        goes_on
+    }
+
+    /// Drops the stream, which is foreign code, too.
+    fn hang_up(&mut self) {
+        if let Some(stream) = self.stream.take()
+            && let Err(panicked) = contain::call(|| drop(stream))
+        {
+            tracing::warn!(%panicked, "dropping a model's answer failed");
+        }
+    }
+}
+
+impl Drop for ModelCall {
+    fn drop(&mut self) {
+        self.hang_up();
     }
 }
 

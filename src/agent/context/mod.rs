@@ -253,10 +253,10 @@ impl Context {
                 status: MessageStatus::Incomplete,
                 ..
             } => Some(true),
-            SessionEventKind::UserMessage { .. }
-            | SessionEventKind::AssistantMessage { .. }
-            | SessionEventKind::ToolCall { .. }
-            | SessionEventKind::ToolResult { .. } => Some(false),
+            SessionEventKind::UserMessage { .. } | SessionEventKind::AssistantMessage { .. } => {
+                Some(false)
+            }
+            // Calls belong to their answer, which says whether it was cut.
             _ => None,
         });
         self.is_unanswered() && marked != Some(true)

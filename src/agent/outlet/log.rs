@@ -144,9 +144,14 @@ impl TurnLog {
 
     /// Adds an event other than a delta.
     pub(crate) fn push(&self, kind: AgentEventKind) {
+        self.push_if(kind, |_| true);
+    }
+
+    /// Adds an event if the state of the log allows it, looked at under the same lock.
+    fn push_if(&self, kind: AgentEventKind, allowed: impl FnOnce(&LogState) -> bool) {
         let woken = {
             let mut state = lock(&self.state);
-            if state.ended {
+            if state.ended || !allowed(&state) {
                 return;
             }
             match &kind {
@@ -272,16 +277,14 @@ impl TurnLog {
         }));
     }
 
-    /// Adds the progress of a running call.
+    /// Adds the progress of a running call. What a call says after its end is dropped.
     pub(crate) fn progress(&self, call_id: &Arc<str>, mut message: String) {
         message.truncate(message.floor_char_boundary(PROGRESS_BYTES));
-        let running = lock(&self.state).running.contains(call_id);
-        if running {
-            self.push(AgentEventKind::ToolProgress {
-                call_id: Arc::clone(call_id),
-                message,
-            });
-        }
+        let kind = AgentEventKind::ToolProgress {
+            call_id: Arc::clone(call_id),
+            message,
+        };
+        self.push_if(kind, |state| state.running.contains(call_id));
     }
 
     /// Reads under the log's lock; where `read` gives nothing and the turn goes on, the

@@ -359,12 +359,15 @@ impl SessionInner {
         journal.kept(after, limit)
     }
 
-    /// Takes the work back from whoever used it: the session is idle again.
-    pub(crate) fn give_back(&self, work: Box<Work>) {
+    /// Takes the work back from whoever used it: the session is idle again. `publish` tells
+    /// the world, under the lock: nobody finds the session idle before the turn's last event
+    /// is there, and nobody who has read that event finds the session busy.
+    pub(crate) fn give_back(&self, work: Box<Work>, publish: impl FnOnce()) {
         let mut state = lock(&self.state);
         state.message_count = work.message_count;
         state.context_tokens = work.context.tokens();
         state.activity = Activity::Idle(work);
+        publish();
         drop(state);
         self.idle.notify_waiters();
     }
@@ -380,7 +383,7 @@ impl SessionInner {
             work
         };
         let outcome = contain::future(|| self.compact_with(&mut work, &model, &cancel)).await;
-        self.give_back(work);
+        self.give_back(work, || ());
         outcome.unwrap_or_else(|panicked| {
             Err(AgentError::internal(format!("the compaction has a fault: {panicked}")))
         })

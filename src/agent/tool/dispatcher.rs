@@ -17,14 +17,14 @@ use super::set::{Tool, ToolSet};
 use super::{ToolContext, ToolInput, ToolOutput};
 use crate::agent::config::AgentConfig;
 use crate::agent::contain::Panicked;
-use crate::agent::context::normalize::CANCELLED;
+use crate::agent::context::normalize::{CANCELLED, NOT_EXECUTED};
 use crate::agent::error::{AgentError, ErrorCode, ErrorSource};
 use crate::agent::event::AgentEventKind;
 use crate::agent::hook::registry::{self, Taps};
 use crate::agent::hook::{AfterToolUse, BeforeToolUse, OnFault};
 use crate::agent::journal::{Journal, Written};
 use crate::agent::outlet::TurnLog;
-use crate::agent::storage::{SessionEvent, SessionEventKind};
+use crate::agent::storage::{Interruption, SessionEvent, SessionEventKind};
 
 /// How long a tool may go on after its time was up, before it is dropped. Delays nothing.
 const GRACE: Duration = Duration::from_secs(2);
@@ -38,6 +38,25 @@ pub(crate) struct Call {
     pub(crate) arguments: Result<Arc<Value>, String>,
     /// Whether the turn's limit was reached before it.
     pub(crate) over_limit: bool,
+}
+
+impl Call {
+    /// Its result where its answer was cut, so that it never ran.
+    pub(crate) fn never_run(&self, interruption: Interruption) -> SessionEventKind {
+        let (text, error) = match interruption {
+            Interruption::Cancelled => (CANCELLED, Some(ErrorCode::RequestCancelled)),
+            Interruption::Failed | Interruption::ProcessEnded => (NOT_EXECUTED, None),
+        };
+        SessionEventKind::ToolResult {
+            call_id: Arc::clone(&self.call_id),
+            tool_name: Arc::clone(&self.tool_name),
+            output: text.into(),
+            is_error: true,
+            error,
+            metadata: None,
+            duration_ms: 0,
+        }
+    }
 }
 
 /// What the calls of a response run with.

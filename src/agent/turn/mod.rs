@@ -5,6 +5,7 @@
 
 mod respond;
 mod response;
+mod stream;
 
 use std::sync::Arc;
 
@@ -436,9 +437,8 @@ impl TurnRun {
             Ending::Completed => self.complete(TurnStatus::Completed, None, output),
             Ending::Failed(error) => self.complete(TurnStatus::Failed, Some(error), output),
         };
-        // Idle first: a send from within the handler of the last event is accepted.
-        self.session.give_back(self.work);
-        self.log.end(last);
+        let log = Arc::clone(&self.log);
+        self.session.give_back(self.work, || log.end(last));
     }
 
     fn complete(

@@ -2,29 +2,21 @@
 //! while nothing was shown (chapters 5.1 and 5.2).
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use tokio::time::Instant;
 use tracing::Instrument as _;
 
 use super::response::Response;
+use super::stream::Streamed;
 use super::{Ending, TurnRun};
 use crate::agent::catalog::Model;
 use crate::agent::compaction::{self, Attempt, Compaction};
 use crate::agent::error::{AgentError, ErrorSource};
 use crate::agent::event::AgentEventKind;
 use crate::agent::message::{AssistantPart, ProviderData};
-use crate::agent::model_call::{ModelCall, Next};
-use crate::agent::outlet::DeltaKind;
-use crate::agent::provider::{
-    ChatEvent, ChatRequest, ProviderError, ProviderErrorKind, Usage,
-};
+use crate::agent::provider::{ProviderError, ProviderErrorKind, Usage};
 use crate::agent::retry::{self, Retry};
 use crate::agent::storage::{Interruption, MessageStatus, SessionEventKind, SessionMetadata};
 use crate::agent::tool::dispatcher::Call;
-
-/// Time between two stored states of a message that is still streaming.
-const SNAPSHOT_INTERVAL: Duration = Duration::from_secs(2);
 
 /// An answer of the model, whole or cut.
 #[derive(Debug)]
@@ -58,13 +50,6 @@ impl Answer {
             usage: self.usage,
         }
     }
-}
-
-/// How a stream ended.
-enum Streamed {
-    Done,
-    Failed(ProviderError),
-    Cancelled,
 }
 
 /// What triggered a compaction.
@@ -124,7 +109,7 @@ impl TurnRun {
                 }
             }
             let failure = self.failure(&error);
-            self.keep_cut(response, reserved, Interruption::Failed).await;
+            self.keep_failed(response, reserved).await;
             self.refuse_images(&error).await;
             return Err(Ending::Failed(failure));
         }
@@ -145,7 +130,19 @@ impl TurnRun {
         }
     }
 
-    /// Stores what arrived of an answer that was cut. Its calls never run.
+    /// Stores what arrived of an answer that failed: from here on a cancel comes too late,
+    /// so that the stored reason and the last event say the same.
+    async fn keep_failed(&mut self, response: Response, reserved: Option<u64>) {
+        let interruption = if self.session.begin_finishing() {
+            Interruption::Failed
+        } else {
+            Interruption::Cancelled
+        };
+        self.keep_cut(response, reserved, interruption).await;
+    }
+
+    /// Stores what arrived of an answer that was cut. Its calls never run, and the model is
+    /// told so.
     async fn keep_cut(
         &mut self,
         response: Response,
@@ -154,102 +151,10 @@ impl TurnRun {
     ) {
         let answer = self.answer(response, reserved, false);
         self.output.clone_from(&answer.text);
-        self.store_answer(answer, Some(interruption)).await;
-    }
-
-    async fn stream(
-        &mut self,
-        step: u32,
-        response: &mut Response,
-        reserved: &mut Option<u64>,
-    ) -> Streamed {
-        let request = self.request();
-        tracing::trace!(messages = request.messages.len(), "request");
-        let call = ModelCall::start(
-            &self.model.provider,
-            request,
-            &self.cancel,
-            self.core().idle_limit(),
-        )
-        .await;
-        let mut call = match call {
-            Ok(call) => call,
-            Err(Next::Failed(error)) => return Streamed::Failed(error),
-            Err(Next::Cancelled | Next::Event(_)) => return Streamed::Cancelled,
-        };
-        let mut snapshot_at = Instant::now() + SNAPSHOT_INTERVAL;
-        loop {
-            match call.next().await {
-                Next::Event(ChatEvent::TextDelta { text }) => {
-                    if text.is_empty() {
-                        continue;
-                    }
-                    response.shown = true;
-                    response.text_delta(&text);
-                    self.log.push_delta(DeltaKind::Text, step, &text);
-                }
-                Next::Event(ChatEvent::ReasoningDelta {
-                    text,
-                    provider_data,
-                }) => {
-                    response.shown |= !text.is_empty();
-                    response.reasoning_delta(&text, provider_data);
-                    self.log.push_delta(DeltaKind::Reasoning, step, &text);
-                }
-                Next::Event(ChatEvent::ToolCall {
-                    call_id,
-                    tool_name,
-                    arguments,
-                    provider_data,
-                }) => response.tool_call(call_id, tool_name, arguments, provider_data),
-                Next::Event(ChatEvent::Done {
-                    usage,
-                    stop_reason,
-                    provider_data,
-                }) => {
-                    response.usage = usage;
-                    response.stop_reason = stop_reason;
-                    response.provider_data = provider_data;
-                    return Streamed::Done;
-                }
-                Next::Event(ChatEvent::Error(error)) | Next::Failed(error) => {
-                    return Streamed::Failed(error);
-                }
-                Next::Cancelled => return Streamed::Cancelled,
-            }
-            if response.shown && self.work.journal.is_stored() && call.last_event() >= snapshot_at {
-                snapshot_at = call.last_event() + SNAPSHOT_INTERVAL;
-                self.snapshot(response, reserved);
-            }
+        for call in self.store_answer(answer, Some(interruption)).await {
+            let kind = call.never_run(interruption);
+            self.record(None, kind).await;
         }
-    }
-
-    fn request(&mut self) -> ChatRequest {
-        ChatRequest {
-            model_id: Arc::clone(&self.model.id),
-            system: Arc::clone(&self.system),
-            messages: self.work.context.messages(),
-            tools: Arc::clone(&self.tools),
-            temperature: self.options.temperature,
-            max_tokens: self.options.max_tokens,
-            reasoning_effort: self.options.reasoning_effort,
-        }
-    }
-
-    /// Stores the text so far in the background: a crash loses at most its last moments.
-    fn snapshot(&self, response: &Response, reserved: &mut Option<u64>) {
-        let journal = &self.work.journal;
-        let index = *reserved.get_or_insert_with(|| journal.reserve());
-        let so_far = Answer {
-            parts: response.so_far(),
-            calls: Vec::new(),
-            text: String::new(),
-            usage: None,
-            provider_data: None,
-            reserved: None,
-        };
-        let kind = so_far.message(&self.model, Some(Interruption::ProcessEnded));
-        journal.snapshot(journal.event(self.log.turn_id(), Some(index), kind));
     }
 
     fn failure(&self, error: &ProviderError) -> AgentError {
@@ -348,7 +253,7 @@ impl TurnRun {
             "the conversation does not fit the model's window, and {reason}; shorten the message or choose a model with a larger window ({}: {})",
             self.model.provider_id, error.message
         ));
-        self.keep_cut(Response::default(), None, Interruption::Failed).await;
+        self.keep_failed(Response::default(), None).await;
         Err(Ending::Failed(failure))
     }
 

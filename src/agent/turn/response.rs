@@ -38,6 +38,10 @@ enum Piece {
 
 impl Response {
     pub(super) fn text_delta(&mut self, delta: &str) {
+        if delta.is_empty() {
+            return;
+        }
+        self.shown = true;
         if let Some(Piece::Text(text)) = self.parts.last_mut() {
             text.push_str(delta);
         } else {
@@ -46,6 +50,7 @@ impl Response {
     }
 
     pub(super) fn reasoning_delta(&mut self, delta: &str, data: Option<ProviderData>) {
+        self.shown |= !delta.is_empty();
         if let Some(Piece::Reasoning {
             text,
             provider_data: open @ None,

@@ -1,0 +1,157 @@
+//! The stream of one model call: shown as it arrives, and stored every now and then.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::TurnRun;
+use super::respond::Answer;
+use super::response::Response;
+use crate::agent::error::ErrorSource;
+use crate::agent::model_call::{ModelCall, Next};
+use crate::agent::outlet::DeltaKind;
+use crate::agent::provider::{ChatEvent, ChatRequest, ProviderError};
+use crate::agent::storage::Interruption;
+
+/// Time between two stored states of a message that is still streaming.
+const SNAPSHOT_INTERVAL: Duration = Duration::from_secs(2);
+
+/// How a stream ended.
+pub(super) enum Streamed {
+    Done,
+    Failed(ProviderError),
+    Cancelled,
+}
+
+impl TurnRun {
+    /// Makes the call and takes its answer, until that ends one way or another.
+    pub(super) async fn stream(
+        &mut self,
+        step: u32,
+        response: &mut Response,
+        reserved: &mut Option<u64>,
+    ) -> Streamed {
+        let request = self.request();
+        tracing::trace!(messages = request.messages.len(), "request");
+        let call = ModelCall::start(
+            &self.model.provider,
+            request,
+            &self.cancel,
+            self.core().idle_limit(),
+        )
+        .await;
+        let mut call = match call {
+            Ok(call) => call,
+            Err(Next::Failed(error)) => return Streamed::Failed(error),
+            Err(Next::Cancelled | Next::Event(_)) => return Streamed::Cancelled,
+        };
+        let is_stored = self.work.journal.is_stored();
+        let mut unsaved = false;
+        let mut due = Instant::now() + SNAPSHOT_INTERVAL;
+        let mut alarm = std::pin::pin!(tokio::time::sleep_until(due));
+        loop {
+            let next = tokio::select! {
+                biased;
+                next = call.next() => Some(next),
+                // For a model that falls silent after something that is not stored yet.
+                () = &mut alarm, if unsaved => None,
+            };
+            let now = match next {
+                None => Instant::now(),
+                Some(next) => {
+                    if let Some(end) = self.take(step, next, response) {
+                        self.check_end(&end, &mut call);
+                        return end;
+                    }
+                    unsaved = is_stored && response.shown;
+                    call.last_event()
+                }
+            };
+            if unsaved && now >= due {
+                self.snapshot(response, reserved);
+                unsaved = false;
+                due = now + SNAPSHOT_INTERVAL;
+                alarm.as_mut().reset(due);
+            }
+        }
+    }
+
+    /// Takes what the model gave, and shows it. Answers the end, if that was it.
+    fn take(&self, step: u32, next: Next, response: &mut Response) -> Option<Streamed> {
+        match next {
+            Next::Event(ChatEvent::TextDelta { text }) => {
+                response.text_delta(&text);
+                self.log.push_delta(DeltaKind::Text, step, &text);
+            }
+            Next::Event(ChatEvent::ReasoningDelta {
+                text,
+                provider_data,
+            }) => {
+                response.reasoning_delta(&text, provider_data);
+                self.log.push_delta(DeltaKind::Reasoning, step, &text);
+            }
+            Next::Event(ChatEvent::ToolCall {
+                call_id,
+                tool_name,
+                arguments,
+                provider_data,
+            }) => response.tool_call(call_id, tool_name, arguments, provider_data),
+            Next::Event(ChatEvent::Done {
+                usage,
+                stop_reason,
+                provider_data,
+            }) => {
+                response.usage = usage;
+                response.stop_reason = stop_reason;
+                response.provider_data = provider_data;
+                return Some(Streamed::Done);
+            }
+            Next::Event(ChatEvent::Error(error)) | Next::Failed(error) => {
+                return Some(Streamed::Failed(error));
+            }
+            Next::Cancelled => return Some(Streamed::Cancelled),
+        }
+        None
+    }
+
+    /// What a provider gives after `Done` is not part of the answer, and a fault of it.
+    fn check_end(&self, end: &Streamed, call: &mut ModelCall) {
+        if matches!(end, Streamed::Done) && call.goes_on() {
+            let warning = format!(
+                "the provider \"{}\" went on after the end of its answer; that was ignored",
+                self.model.provider_id
+            );
+            tracing::warn!("{warning}");
+            self.warn(vec![warning], ErrorSource::Provider);
+        }
+    }
+
+    fn request(&mut self) -> ChatRequest {
+        ChatRequest {
+            model_id: Arc::clone(&self.model.id),
+            system: Arc::clone(&self.system),
+            messages: self.work.context.messages(),
+            tools: Arc::clone(&self.tools),
+            temperature: self.options.temperature,
+            max_tokens: self.options.max_tokens,
+            reasoning_effort: self.options.reasoning_effort,
+        }
+    }
+
+    /// Stores the text so far in the background: a crash loses at most its last moments.
+    fn snapshot(&self, response: &Response, reserved: &mut Option<u64>) {
+        let journal = &self.work.journal;
+        let index = *reserved.get_or_insert_with(|| journal.reserve());
+        let so_far = Answer {
+            parts: response.so_far(),
+            calls: Vec::new(),
+            text: String::new(),
+            usage: None,
+            provider_data: None,
+            reserved: None,
+        };
+        let kind = so_far.message(&self.model, Some(Interruption::ProcessEnded));
+        journal.snapshot(journal.event(self.log.turn_id(), Some(index), kind));
+    }
+}
