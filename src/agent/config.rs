@@ -126,6 +126,7 @@ impl AgentConfig {
                 "max_tool_calls_per_turn",
                 u64::from(self.max_tool_calls_per_turn),
             ),
+            ("compact_keep_recent", u64::from(self.compact_keep_recent)),
             (
                 "memory_checkpoint_interval",
                 u64::from(self.memory_checkpoint_interval),

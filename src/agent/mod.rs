@@ -44,7 +44,7 @@ use core::Core;
 use error::AgentError;
 use journal::guarded;
 use outlet::{Subscription, Turn};
-use session::{CloseLimits, Session, Slot, SlotTicket};
+use session::{Session, Slot, SlotTicket};
 use shutdown::Shutdown;
 use skill::SkillInfo;
 use storage::{ListPage, SessionEvent, SessionSummary};
@@ -124,7 +124,7 @@ impl Agent {
         self.run(async move {
             if !options.replace {
                 // Refused early, before anything is read.
-                drop(this.slot.take()?);
+                this.slot.check_free()?;
             }
             let stored = session::load(&this.core, &session_id).await?;
             let model = stored.model(&this.core, options.model_id.as_deref())?;
@@ -362,9 +362,8 @@ impl Agent {
     /// Takes the slot, closing the session in it first if that is wanted.
     async fn take_slot(&self, replace: bool) -> Result<SlotTicket, AgentError> {
         if replace && let Some(open) = self.slot.current() {
-            let limits = CloseLimits::of(&self.core.config);
             // What could not be stored of the old session is its problem, not the new one's.
-            if let Err(error) = open.close(limits).await {
+            if let Err(error) = open.close().await {
                 tracing::warn!(session = %open.id, %error, "closing the replaced session");
             }
         }

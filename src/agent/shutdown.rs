@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::contain::lock;
 use super::core::Core;
 use super::plugin::shut_down;
-use super::session::{CloseLimits, Slot};
+use super::session::Slot;
 
 /// What a shutdown could not do.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -55,23 +55,22 @@ async fn shut_down_now(core: &Arc<Core>, slot: &Arc<Slot>) -> ShutdownReport {
     let total = Duration::from_millis(core.config.shutdown_timeout_ms);
     let deadline = Instant::now() + total;
     let mut problems = Vec::new();
-    if let Some(session) = slot.current() {
-        // Half for the turn, a fifth to wind up, a tenth for memories, the rest for plugins.
-        let limits = CloseLimits {
-            turn: Some(total / 2),
-            wind_up: Some(total / 5),
-            extraction: total / 10,
-        };
-        let close = session.close(limits);
-        match tokio::time::timeout(total * 4 / 5, close).await {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => problems.push(error.to_string()),
-            Err(_) => problems.push(format!(
-                "closing the session \"{}\" was cut off; what was stored by then is kept",
-                session.id
-            )),
+    // The close knows that a shutdown has begun and gives each of its steps a share of this.
+    let ending = async {
+        match slot.settle().await {
+            Some(session) => session.close().await.err(),
+            None => None,
         }
+    };
+    match tokio::time::timeout(total * 4 / 5, ending).await {
+        Ok(None) => {}
+        Ok(Some(error)) => problems.push(error.to_string()),
+        Err(_) => problems.push(
+            "closing the session was cut off; what was stored by then is kept".to_owned(),
+        ),
     }
+    slot.seal();
+    core.taps.retire();
     let limit = Duration::from_millis(core.config.plugin_timeout_ms);
     problems.extend(shut_down(&core.plugins, limit, Some(deadline)).await);
     ShutdownReport { problems }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -42,6 +43,15 @@ pub(crate) struct Taps {
     pub(crate) before_tool_use: Vec<Tapped<BeforeToolUse>>,
     pub(crate) after_tool_use: Vec<Tapped<AfterToolUse>>,
     pub(crate) before_compact: Vec<Tapped<BeforeCompact>>,
+    /// Set once the plugins are about to be shut down: no handler is called any more.
+    retired: Arc<AtomicBool>,
+}
+
+impl Taps {
+    /// Calls no handler from now on.
+    pub(crate) fn retire(&self) {
+        self.retired.store(true, Ordering::Release);
+    }
 }
 
 /// One mounted handler.
@@ -50,6 +60,7 @@ pub(crate) struct Tapped<H: Hook> {
     config: Arc<Value>,
     tap: Tap,
     handler: Handler<H>,
+    retired: Arc<AtomicBool>,
 }
 
 impl<H: Hook> fmt::Debug for Tapped<H> {
@@ -71,6 +82,7 @@ macro_rules! tap_methods {
                 config: Arc::clone(&self.config),
                 tap: tap.into(),
                 handler: Box::new(move |payload| Box::pin(handler(payload))),
+                retired: Arc::clone(&self.taps.retired),
             });
         }
     )*};
@@ -189,6 +201,10 @@ impl<H: Hook> Tapped<H> {
         mut payload: H,
         configured: Duration,
     ) -> Result<HookOutcome<H::Change>, String> {
+        if self.retired.load(Ordering::Acquire) {
+            // A fault, so that a handler that guards a tool still guards it.
+            return Err("its plugin was shut down".to_owned());
+        }
         payload.set_config(&self.config);
         let limit = match self.tap.limit {
             TapLimit::Configured => Some(configured),

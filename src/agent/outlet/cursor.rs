@@ -206,11 +206,16 @@ pub struct Subscription {
     outlet: Arc<Outlet>,
     link: Arc<Link>,
     position: Position,
+    /// Number of the newest link at the start: a close before it was another opening of
+    /// the session.
+    since: u64,
     /// Only this session, if set.
     session_id: Option<Arc<str>>,
     /// Events up to this number are left out.
     after: u64,
     joining: Joining,
+    /// Whether to wait for what is still to come.
+    live: bool,
     ended: bool,
 }
 
@@ -218,6 +223,7 @@ impl Subscription {
     pub(super) fn new(
         outlet: &Arc<Outlet>,
         link: Arc<Link>,
+        since: u64,
         session_id: Option<Arc<str>>,
         after: u64,
     ) -> Self {
@@ -225,9 +231,11 @@ impl Subscription {
             outlet: Arc::clone(outlet),
             link,
             position: Position::default(),
+            since,
             session_id,
             after,
             joining: Joining::WhenLagging,
+            live: true,
             ended: false,
         }
     }
@@ -236,6 +244,12 @@ impl Subscription {
     #[must_use]
     pub fn joining(mut self, joining: Joining) -> Self {
         self.joining = joining;
+        self
+    }
+
+    /// Ends after what is there already: nothing more can come.
+    pub(crate) fn past_only(mut self) -> Self {
+        self.live = false;
         self
     }
 
@@ -278,6 +292,7 @@ impl Subscription {
     fn enter(&mut self, link: Arc<Link>) {
         if let (Content::SessionClosed(closed), Some(wanted)) = (&link.content, &self.session_id)
             && closed == wanted
+            && link.number > self.since
         {
             self.ended = true;
         }
@@ -307,12 +322,13 @@ impl Subscription {
             // makes sure that no link comes between looking and waiting.
             let mut chain = lock(&self.outlet.chain);
             let next = self.link.next.get().cloned();
-            if next.is_none() {
+            if next.is_none() && self.live {
                 chain.waiting.add(context);
             }
             drop(chain);
             match next {
                 Some(next) => self.enter(next),
+                None if !self.live => self.ended = true,
                 None => return Poll::Pending,
             }
         }

@@ -43,6 +43,8 @@ struct Chain {
 #[derive(Debug)]
 struct Link {
     content: Content,
+    /// Position in the chain.
+    number: u64,
     next: OnceLock<Arc<Link>>,
 }
 
@@ -64,9 +66,10 @@ impl Drop for Link {
 }
 
 impl Link {
-    fn new(content: Content) -> Arc<Self> {
+    fn new(content: Content, number: u64) -> Arc<Self> {
         Arc::new(Self {
             content,
+            number,
             next: OnceLock::new(),
         })
     }
@@ -84,7 +87,7 @@ impl Outlet {
         Arc::new(Self {
             sequence: Arc::new(AtomicU64::new(0)),
             chain: Mutex::new(Chain {
-                newest: Link::new(Content::Start),
+                newest: Link::new(Content::Start, 0),
                 recent: VecDeque::new(),
                 waiting: Wakers::default(),
             }),
@@ -109,9 +112,9 @@ impl Outlet {
     }
 
     fn link(&self, content: Content) {
-        let link = Link::new(content);
         let woken = {
             let mut chain = lock(&self.chain);
+            let link = Link::new(content, chain.newest.number + 1);
             // The newest link has no next yet: only this function sets it, under the lock.
             let _ = chain.newest.next.set(Arc::clone(&link));
             chain.newest = Arc::clone(&link);
@@ -139,7 +142,8 @@ impl Outlet {
     /// A subscriber to all sessions, from now on.
     pub(crate) fn subscribe(self: &Arc<Self>) -> Subscription {
         let newest = Arc::clone(&lock(&self.chain).newest);
-        Subscription::new(self, newest, None, self.last_sequence())
+        let since = newest.number;
+        Subscription::new(self, newest, since, None, self.last_sequence())
     }
 
     /// A subscriber to one session: to what comes after event `after`, as far as it is
@@ -169,6 +173,7 @@ impl Outlet {
             (None, Some(_)) => 0,
             (None, None) => self.last_sequence(),
         };
-        Subscription::new(self, first, Some(Arc::clone(session_id)), after)
+        let since = chain.newest.number;
+        Subscription::new(self, first, since, Some(Arc::clone(session_id)), after)
     }
 }

@@ -4,12 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
-use tokio::time::{Instant, timeout_at};
 
 use super::SessionInner;
 use super::state::Activity;
 use super::work::Work;
-use crate::agent::config::AgentConfig;
 use crate::agent::contain::lock;
 use crate::agent::error::AgentError;
 use crate::agent::event::AgentEventKind;
@@ -18,30 +16,16 @@ use crate::agent::hook::registry;
 use crate::agent::provider::Usage;
 use crate::agent::storage::{SessionEventKind, SessionMetadata};
 
-/// How long the steps of a close may take.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct CloseLimits {
-    /// For a running turn to end; absent: as long as its tools and hooks may take.
-    pub(crate) turn: Option<Duration>,
-    /// For hooks and storage after it; absent: their own limits.
-    pub(crate) wind_up: Option<Duration>,
-    /// For the extraction of memories; zero: none.
-    pub(crate) extraction: Duration,
-}
-
-impl CloseLimits {
-    pub(crate) fn of(config: &AgentConfig) -> Self {
-        Self {
-            turn: None,
-            wind_up: None,
-            extraction: Duration::from_millis(config.memory_timeout_ms),
-        }
-    }
-}
+/// Shares of `shutdown_timeout_ms` that the steps of a close may take once a shutdown has
+/// begun: half for the turn, a fifth to wind up, a tenth for memories. The rest is for
+/// plugins.
+const TURN_SHARE: (u32, u32) = (1, 2);
+const WIND_UP_SHARE: (u32, u32) = (1, 5);
+const EXTRACTION_SHARE: (u32, u32) = (1, 10);
 
 impl SessionInner {
     /// Closes the session, or waits for the close that is under way.
-    pub(crate) async fn close(self: &Arc<Self>, limits: CloseLimits) -> Result<(), AgentError> {
+    pub(crate) async fn close(self: &Arc<Self>) -> Result<(), AgentError> {
         let mut done = {
             let mut closing = lock(&self.closing);
             match &*closing {
@@ -52,7 +36,7 @@ impl SessionInner {
                     let this = Arc::clone(self);
                     // Owned by its limits; whoever closes awaits it through the channel.
                     self.core.runtime.spawn(async move {
-                        let outcome = this.close_now(limits).await;
+                        let outcome = this.close_now().await;
                         sender.send_replace(Some(outcome));
                     });
                     done
@@ -65,62 +49,75 @@ impl SessionInner {
         }
     }
 
-    async fn close_now(self: &Arc<Self>, limits: CloseLimits) -> Result<(), AgentError> {
+    async fn close_now(self: &Arc<Self>) -> Result<(), AgentError> {
         lock(&self.state).closing = true;
         self.cancel(None);
-        let work = self.retrieve(limits.turn).await;
-        let wind_up = self.wind_up(work);
-        let (stored, work) = match limits.wind_up {
-            None => wind_up.await,
-            Some(limit) => match tokio::time::timeout(limit, wind_up).await {
-                Ok(done) => done,
-                Err(_) => (
-                    Err(AgentError::storage(
-                        "closing the session was cut off",
-                        "the shutdown did not leave enough time",
-                    )),
-                    None,
-                ),
-            },
+        let work = match self.unhurried(TURN_SHARE, self.retrieve()).await {
+            Some(work) => Some(work),
+            // What was stored by then is what a resume finds.
+            None => self.stop_turn(),
+        };
+        let (stored, work) = match self.unhurried(WIND_UP_SHARE, self.wind_up(work)).await {
+            Some(done) => done,
+            None => (
+                Err(AgentError::storage(
+                    "closing the session was cut off",
+                    "the shutdown did not leave enough time",
+                )),
+                None,
+            ),
         };
         lock(&self.state).journal.close();
-        self.slot.free(&self.id);
+        if let Some(slot) = self.slot.upgrade() {
+            slot.free(&self.id);
+        }
         self.core.outlet.close_session(&self.id);
         if let Some(work) = work
             && let Some(memory) = work.memory
-            && !limits.extraction.is_zero()
         {
             let model = lock(&self.state).model.clone();
-            memory
-                .finish(&self.core, &self.id, &model, limits.extraction)
-                .await;
+            let limit = Duration::from_millis(self.core.config.memory_timeout_ms);
+            let extraction = memory.finish(&self.core, &self.id, &model, limit);
+            if self.unhurried(EXTRACTION_SHARE, extraction).await.is_none() {
+                tracing::warn!(session = %self.id, "the shutdown left no time to extract memories");
+            }
         }
         stored
     }
 
-    /// Waits for the work to come back. After the limit the turn is stopped where it is, and
-    /// its work is lost: what was stored by then is what a resume finds.
-    async fn retrieve(self: &Arc<Self>, limit: Option<Duration>) -> Option<Box<Work>> {
-        let deadline = limit.map(|limit| Instant::now() + limit);
+    /// Lets a step take its time, until a shutdown begins: from then on it has its share.
+    async fn unhurried<T>(
+        &self,
+        (share, of): (u32, u32),
+        step: impl Future<Output = T>,
+    ) -> Option<T> {
+        let total = Duration::from_millis(self.core.config.shutdown_timeout_ms);
+        let hurried = async {
+            self.core.stopping.cancelled().await;
+            tokio::time::sleep(total * share / of).await;
+        };
+        tokio::select! {
+            biased;
+            done = step => Some(done),
+            () = hurried => None,
+        }
+    }
+
+    /// Waits for the work to come back.
+    async fn retrieve(self: &Arc<Self>) -> Box<Work> {
         loop {
             let idle = self.idle.notified();
             let mut idle = std::pin::pin!(idle);
             // Listening begins before looking, so that no change is missed.
             idle.as_mut().enable();
             if let Some(work) = lock(&self.state).take_work() {
-                return Some(work);
+                return work;
             }
-            match deadline {
-                None => idle.await,
-                Some(deadline) => {
-                    if timeout_at(deadline, idle).await.is_err() {
-                        return self.stop_turn();
-                    }
-                }
-            }
+            idle.await;
         }
     }
 
+    /// Stops the turn where it is. Its work is lost.
     fn stop_turn(&self) -> Option<Box<Work>> {
         let (work, stopped) = {
             let mut state = lock(&self.state);

@@ -10,7 +10,7 @@ mod state;
 mod work;
 
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Notify, watch};
@@ -27,7 +27,6 @@ use super::provider::ReasoningEffort;
 use super::storage::{SessionEvent, SessionOverrides};
 use super::turn::{self, TurnRun};
 
-pub(crate) use close::CloseLimits;
 pub(crate) use open::{create, load, resume};
 pub(crate) use slot::{Slot, SlotTicket};
 pub use state::SessionState;
@@ -45,7 +44,8 @@ pub struct Session {
 
 pub(crate) struct SessionInner {
     pub(crate) core: Arc<Core>,
-    slot: Arc<Slot>,
+    /// Weak: the slot holds the session.
+    slot: Weak<Slot>,
     pub(crate) id: Arc<str>,
     pub(crate) created_at: u64,
     pub(crate) overrides: SessionOverrides,
@@ -199,8 +199,7 @@ impl Session {
     /// # Errors
     /// `STORAGE_ERROR` saying what could not be stored; the session is closed all the same.
     pub async fn close(&self) -> Result<(), AgentError> {
-        let limits = CloseLimits::of(&self.inner.core.config);
-        self.inner.close(limits).await
+        self.inner.close().await
     }
 
     /// The events of this session's turns: what comes after event `after` as far as it is
@@ -208,7 +207,12 @@ impl Session {
     /// the session is closed.
     #[must_use]
     pub fn subscribe(&self, after: Option<u64>) -> Subscription {
-        self.inner.core.outlet.subscribe_session(&self.inner.id, after)
+        let subscription = self.inner.core.outlet.subscribe_session(&self.inner.id, after);
+        if self.inner.is_closed() {
+            subscription.past_only()
+        } else {
+            subscription
+        }
     }
 }
 
@@ -327,6 +331,10 @@ impl SessionInner {
     /// false if one came before.
     pub(crate) fn begin_finishing(&self) -> bool {
         lock(&self.state).begin_finishing()
+    }
+
+    fn is_closed(&self) -> bool {
+        matches!(lock(&self.state).activity, Activity::Closed)
     }
 
     fn info(&self) -> SessionInfo {

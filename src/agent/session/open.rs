@@ -264,8 +264,6 @@ async fn open(
             &stop.reason,
         ));
     }
-    // A shutdown that began meanwhile has found no session to close.
-    core.check_running()?;
     if parts.work.memory.is_none() {
         let namespace = namespace(&core, &parts.overrides);
         parts.work.memory = core
@@ -284,7 +282,7 @@ async fn open(
     };
     let inner = Arc::new(SessionInner {
         core,
-        slot: Arc::clone(ticket.slot()),
+        slot: Arc::downgrade(ticket.slot()),
         id: parts.id,
         created_at: parts.created_at,
         overrides: parts.overrides,
@@ -293,7 +291,7 @@ async fn open(
         idle: Notify::new(),
         closing: Mutex::new(None),
     });
-    ticket.fill(&inner);
+    ticket.fill(&inner)?;
     Ok(Session { inner })
 }
 

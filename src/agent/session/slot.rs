@@ -2,13 +2,19 @@
 
 use std::sync::{Arc, Mutex};
 
+use tokio::sync::Notify;
+
 use super::SessionInner;
 use crate::agent::contain::lock;
 use crate::agent::error::AgentError;
 
 /// Holds at most one session.
 #[derive(Default)]
-pub(crate) struct Slot(Mutex<Held>);
+pub(crate) struct Slot {
+    held: Mutex<Held>,
+    /// Told when an opening is over, one way or another.
+    opened: Notify,
+}
 
 #[derive(Default)]
 enum Held {
@@ -17,6 +23,8 @@ enum Held {
     /// A session is being created or resumed.
     Opening,
     Open(Arc<SessionInner>),
+    /// The agent was shut down: nothing is opened any more.
+    Sealed,
 }
 
 /// The right to put a session into the slot; dropped unused, the slot is free again.
@@ -27,41 +35,86 @@ pub(crate) struct SlotTicket {
 
 impl Slot {
     pub(crate) fn current(&self) -> Option<Arc<SessionInner>> {
-        match &*lock(&self.0) {
+        match &*lock(&self.held) {
             Held::Open(session) => Some(Arc::clone(session)),
-            Held::Nothing | Held::Opening => None,
+            Held::Nothing | Held::Opening | Held::Sealed => None,
         }
+    }
+
+    /// Whether the slot could be taken.
+    ///
+    /// # Errors
+    /// `SESSION_BUSY`, `AGENT_SHUT_DOWN`.
+    pub(crate) fn check_free(&self) -> Result<(), AgentError> {
+        lock(&self.held).check_free()
     }
 
     /// Takes the slot, atomically.
     ///
     /// # Errors
-    /// `SESSION_BUSY`.
+    /// `SESSION_BUSY`, `AGENT_SHUT_DOWN`.
     pub(crate) fn take(self: &Arc<Self>) -> Result<SlotTicket, AgentError> {
-        let mut held = lock(&self.0);
-        match &*held {
-            Held::Nothing => {
-                *held = Held::Opening;
-                Ok(SlotTicket {
-                    slot: Arc::clone(self),
-                    used: false,
-                })
+        let mut held = lock(&self.held);
+        held.check_free()?;
+        *held = Held::Opening;
+        Ok(SlotTicket {
+            slot: Arc::clone(self),
+            used: false,
+        })
+    }
+
+    /// Waits for an opening that is under way. Answers the session that is open then; if
+    /// there is none, none can be opened any more.
+    pub(crate) async fn settle(&self) -> Option<Arc<SessionInner>> {
+        loop {
+            let opened = self.opened.notified();
+            let mut opened = std::pin::pin!(opened);
+            // Listening begins before looking, so that no change is missed.
+            opened.as_mut().enable();
+            {
+                let mut held = lock(&self.held);
+                match &*held {
+                    Held::Open(session) => return Some(Arc::clone(session)),
+                    Held::Nothing | Held::Sealed => {
+                        *held = Held::Sealed;
+                        return None;
+                    }
+                    Held::Opening => {}
+                }
             }
-            Held::Opening => Err(AgentError::session_busy(
-                "another session is being opened; try again",
-            )),
-            Held::Open(session) => Err(AgentError::session_busy(format!(
-                "the session \"{}\" is open; close it first or pass replace",
-                session.id
-            ))),
+            opened.await;
         }
+    }
+
+    /// Lets nothing be opened any more, not even by who has a ticket. The session that is
+    /// open is let go.
+    pub(crate) fn seal(&self) {
+        let let_go = std::mem::replace(&mut *lock(&self.held), Held::Sealed);
+        // Dropped here, outside the lock.
+        drop(let_go);
     }
 
     /// Frees the slot if this session holds it.
     pub(crate) fn free(&self, session_id: &str) {
-        let mut held = lock(&self.0);
+        let mut held = lock(&self.held);
         if matches!(&*held, Held::Open(session) if &*session.id == session_id) {
             *held = Held::Nothing;
+        }
+    }
+}
+
+impl Held {
+    fn check_free(&self) -> Result<(), AgentError> {
+        match self {
+            Self::Nothing => Ok(()),
+            Self::Opening => Err(AgentError::session_busy(
+                "another session is being opened; try again",
+            )),
+            Self::Open(session) => Err(AgentError::session_busy(format!(
+                "the session \"{}\" is open; close it first or pass replace",
+                session.id
+            ))),
+            Self::Sealed => Err(AgentError::agent_shut_down()),
         }
     }
 }
@@ -71,16 +124,32 @@ impl SlotTicket {
         &self.slot
     }
 
-    pub(crate) fn fill(mut self, session: &Arc<SessionInner>) {
+    /// Puts the session into the slot.
+    ///
+    /// # Errors
+    /// `AGENT_SHUT_DOWN`.
+    pub(crate) fn fill(mut self, session: &Arc<SessionInner>) -> Result<(), AgentError> {
+        let mut held = lock(&self.slot.held);
+        if let Held::Sealed = &*held {
+            return Err(AgentError::agent_shut_down());
+        }
+        *held = Held::Open(Arc::clone(session));
         self.used = true;
-        *lock(&self.slot.0) = Held::Open(Arc::clone(session));
+        drop(held);
+        self.slot.opened.notify_waiters();
+        Ok(())
     }
 }
 
 impl Drop for SlotTicket {
     fn drop(&mut self) {
         if !self.used {
-            *lock(&self.slot.0) = Held::Nothing;
+            let mut held = lock(&self.slot.held);
+            if let Held::Opening = &*held {
+                *held = Held::Nothing;
+            }
+            drop(held);
+            self.slot.opened.notify_waiters();
         }
     }
 }

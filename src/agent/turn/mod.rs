@@ -234,7 +234,8 @@ impl TurnRun {
         };
         let mut content = content.to_vec();
         let _unchanged = self.run_turn_start(content.clone()).await?;
-        let kinds = std::mem::take(&mut self.work.pending);
+        let mut kinds = std::mem::take(&mut self.work.pending);
+        let _titled = self.opening(&mut kinds, &content);
         if !kinds.is_empty() {
             let written = self
                 .work
@@ -244,12 +245,14 @@ impl TurnRun {
             match written {
                 Ok(events) => events.iter().for_each(|event| self.work.push(event)),
                 Err(error) => {
+                    kinds.retain(|kind| !is_opening(kind));
                     self.work.pending = kinds;
                     return Err(Ending::Failed(error));
                 }
             }
         }
         self.began = true;
+        self.work.stored_model = Some(Arc::clone(&self.model.id));
         let skill = self.core().skills.resolve(&mut content).ok().flatten();
         self.work
             .context
