@@ -93,6 +93,12 @@ impl Compaction<'_> {
         let Some(plan) = compact::plan(context, target) else {
             return Attempt::FreesNothing;
         };
+        let before = context.estimated_tokens();
+        let truncated = plan.record(context, None);
+        if truncated.tokens_after >= before {
+            // Not worth a model call either.
+            return Attempt::FreesNothing;
+        }
         let instructions = match self.ask_hooks(context, warnings).await {
             Ok(instructions) => instructions,
             Err(stop) => return Attempt::Refused(stop),
@@ -114,16 +120,11 @@ impl Compaction<'_> {
         if self.cancel.is_cancelled() {
             return Attempt::Cancelled;
         }
-        let before = context.estimated_tokens();
-        let summarized = summary.map(|summary| plan.record(context, Some(summary)));
-        let record = summarized
+        let record = summary
+            .map(|summary| plan.record(context, Some(summary)))
             .filter(|record| record.tokens_after < before)
-            .unwrap_or_else(|| plan.record(context, None));
-        if record.tokens_after < before {
-            Attempt::Compacted { record, usage }
-        } else {
-            Attempt::FreesNothing
-        }
+            .unwrap_or(truncated);
+        Attempt::Compacted { record, usage }
     }
 
     async fn ask_hooks(

@@ -9,18 +9,29 @@
 )]
 
 mod cancel;
+mod compaction;
 mod context;
 mod errors;
 mod events;
+mod histories;
 mod hooks;
+mod hooks_faults;
+mod hooks_tools;
 mod input;
 mod lifecycle;
+mod look;
 mod memory;
+mod plugins;
+mod probe;
 mod prompt;
 mod properties;
 mod rig;
+mod said;
 mod sessions;
 mod skills;
 mod streaming;
 mod tools;
+mod tools_output;
+mod tools_running;
+mod tools_typed;
 mod turns;

@@ -8,7 +8,7 @@ use youyou_agent::testing::{
 };
 use youyou_agent::{
     Agent, AgentBuilder, AgentConfig, AgentEvent, ChatRequest, ModelInfo, ResumeOptions, Session,
-    SessionConfig, SessionEvent, UserInput,
+    SessionConfig, SessionEvent, SessionStorage, UserInput,
 };
 
 /// The model every rig starts with.
@@ -40,6 +40,18 @@ pub(crate) fn config() -> AgentConfig {
     AgentConfig::new(MODEL)
 }
 
+async fn agent(
+    provider: &ScriptedProvider,
+    config: AgentConfig,
+    storage: impl SessionStorage,
+    register: impl FnOnce(AgentBuilder) -> AgentBuilder,
+) -> Agent {
+    let builder = AgentBuilder::new(config)
+        .provider(provider.clone())
+        .session_storage(storage);
+    register(builder).build().await.expect("the agent builds")
+}
+
 impl Rig {
     /// A rig with the defaults.
     pub(crate) async fn new(provider: ScriptedProvider) -> Self {
@@ -53,10 +65,44 @@ impl Rig {
         register: impl FnOnce(AgentBuilder) -> AgentBuilder,
     ) -> Self {
         let storage = InMemorySessions::new();
-        let builder = AgentBuilder::new(config)
-            .provider(provider.clone())
-            .session_storage(storage.clone());
-        let agent = register(builder).build().await.expect("the agent builds");
+        let agent = agent(&provider, config, storage.clone(), register).await;
+        Self::created(agent, provider, storage).await
+    }
+
+    /// A rig whose agent writes through `wrapped`, a storage around `storage`.
+    pub(crate) async fn over(
+        provider: ScriptedProvider,
+        config: AgentConfig,
+        storage: InMemorySessions,
+        wrapped: impl SessionStorage,
+        register: impl FnOnce(AgentBuilder) -> AgentBuilder,
+    ) -> Self {
+        let agent = agent(&provider, config, wrapped, register).await;
+        Self::created(agent, provider, storage).await
+    }
+
+    /// A rig that goes on with a session of this storage, as a new process would.
+    pub(crate) async fn resumed(
+        provider: ScriptedProvider,
+        config: AgentConfig,
+        storage: InMemorySessions,
+        session_id: &str,
+        register: impl FnOnce(AgentBuilder) -> AgentBuilder,
+    ) -> Self {
+        let agent = agent(&provider, config, storage.clone(), register).await;
+        let session = agent
+            .resume_session(session_id, ResumeOptions::default())
+            .await
+            .expect("the session resumes");
+        Self {
+            agent,
+            provider,
+            storage,
+            session,
+        }
+    }
+
+    async fn created(agent: Agent, provider: ScriptedProvider, storage: InMemorySessions) -> Self {
         let session = agent
             .create_session(SessionConfig::default())
             .await
@@ -67,6 +113,17 @@ impl Rig {
             storage,
             session,
         }
+    }
+
+    /// Closes the session and resumes it.
+    pub(crate) async fn reopen(&mut self) {
+        let id = self.session.id().to_owned();
+        self.session.close().await.expect("the session closes");
+        self.session = self
+            .agent
+            .resume_session(&id, ResumeOptions::default())
+            .await
+            .expect("the session resumes");
     }
 
     /// Sends a message and reads the turn to its end, checking INV-2.
@@ -93,13 +150,7 @@ impl Rig {
         self.provider.forget_scripts();
         self.provider.fall_back(|_| [text("fine"), done()]);
         self.answers("still there?").await;
-        let id = self.session.id().to_owned();
-        self.session.close().await.expect("the session closes");
-        self.session = self
-            .agent
-            .resume_session(&id, ResumeOptions::default())
-            .await
-            .expect("the session resumes");
+        self.reopen().await;
         self.answers("and now?").await;
         assert_eq!(self.provider.violations(), Vec::<String>::new());
     }

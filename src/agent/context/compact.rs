@@ -101,12 +101,6 @@ pub(crate) fn plan(context: &Context, target: Target) -> Option<Plan> {
         tail += cost;
         first_kept = at;
     }
-    let previous = context.compaction();
-    let boundary = match units.get(first_kept) {
-        Some(_) if first_kept == 0 => previous.map_or(0, |record| record.boundary),
-        Some(unit) => unit.first_index(),
-        None => return None,
-    };
     let pinned = latest_user
         .filter(|at| *at < first_kept)
         .and_then(|at| units.get(at))
@@ -117,17 +111,20 @@ pub(crate) fn plan(context: &Context, target: Target) -> Option<Plan> {
         .filter(|unit| Some(unit.first_index()) != pinned)
         .count();
     let shortened = shortened(context, units.get(first_kept..)?, budget.max(1));
+    let previous = context.compaction();
     let known = previous.map_or(&[][..], |record| record.shortened.as_slice());
     if gone == 0 && shortened == known {
         return None;
     }
+    // Where no unit goes, what went before stays gone, and nothing else.
+    let (boundary, pinned) = match previous {
+        _ if gone > 0 => (units.get(first_kept)?.first_index(), pinned),
+        Some(record) => (record.boundary, record.pinned),
+        None => (0, None),
+    };
     Some(Plan {
         boundary,
-        pinned: if gone == 0 {
-            previous.and_then(|record| record.pinned)
-        } else {
-            pinned
-        },
+        pinned,
         shortened,
         removes: gone > 0,
     })
@@ -135,18 +132,6 @@ pub(crate) fn plan(context: &Context, target: Target) -> Option<Plan> {
 
 /// Limits for the results of the kept units, where those alone exceed the budget.
 fn shortened(context: &Context, kept: &[Unit<'_>], budget: u64) -> Vec<ShortenedResult> {
-    let mut limits: Vec<ShortenedResult> = context
-        .compaction()
-        .map(|record| record.shortened.clone())
-        .unwrap_or_default();
-    let total: u64 = kept
-        .iter()
-        .filter(|unit| !unit.is_user)
-        .map(|unit| unit.tokens)
-        .sum();
-    if total <= budget {
-        return limits;
-    }
     let results: Vec<(&Arc<str>, &Arc<str>)> = kept
         .iter()
         .flat_map(|unit| unit.events)
@@ -157,6 +142,19 @@ fn shortened(context: &Context, kept: &[Unit<'_>], budget: u64) -> Vec<Shortened
             _ => None,
         })
         .collect();
+    let mut limits: Vec<ShortenedResult> = context
+        .compaction()
+        .map(|record| record.shortened.clone())
+        .unwrap_or_default();
+    limits.retain(|limit| results.iter().any(|(call_id, _)| **call_id == limit.call_id));
+    let total: u64 = kept
+        .iter()
+        .filter(|unit| !unit.is_user)
+        .map(|unit| unit.tokens)
+        .sum();
+    if total <= budget {
+        return limits;
+    }
     let fair = budget / (results.len().max(1) as u64);
     for (call_id, output) in results {
         // Three bytes cost at most one token by the estimate, whatever the script.
@@ -255,7 +253,7 @@ impl Plan {
             boundary: self.boundary,
             pinned: self.pinned,
             shortened: self.shortened.clone(),
-            tokens_before: context.tokens(),
+            tokens_before: context.estimated_tokens(),
             tokens_after: 0,
         };
         record.tokens_after = context.tokens_with(&record);

@@ -11,7 +11,7 @@ pub(crate) mod transcript;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::message::{ContentBlock, Messages};
+use super::message::{AssistantPart, ContentBlock, Messages};
 use super::provider::{PromptBlock, ToolSpec, Usage};
 use super::storage::{
     CompactionRecord, MessageStatus, SessionEvent, SessionEventKind, SessionMetadata,
@@ -28,6 +28,8 @@ pub(crate) struct Context {
     /// The newest compaction; everything before its boundary but the pinned message is gone.
     compaction: Option<CompactionRecord>,
     refused_images: HashSet<u64>,
+    /// Ids of all calls of the session, also of those that are gone.
+    call_ids: HashSet<Arc<str>>,
     skill: Option<SkillPrompt>,
     folded: Normalizer,
     /// Cost of system prompt and tool schemas.
@@ -51,6 +53,7 @@ impl Context {
             events: Vec::new(),
             compaction: None,
             refused_images: HashSet::new(),
+            call_ids: HashSet::new(),
             skill: None,
             folded: Normalizer::new(view, None, HashSet::new(), None),
             fixed: 0,
@@ -63,6 +66,7 @@ impl Context {
     pub(crate) fn restore(view: View, events: Vec<SessionEvent>) -> Self {
         let mut this = Self::new(view);
         for event in &events {
+            this.note_calls(event);
             match &event.kind {
                 SessionEventKind::Metadata {
                     metadata: SessionMetadata::Compacted(record),
@@ -81,8 +85,18 @@ impl Context {
 
     /// Takes an event that was stored.
     pub(crate) fn push(&mut self, event: &Arc<SessionEvent>) {
+        self.note_calls(event);
         self.folded.push(event);
         self.events.push(Arc::clone(event));
+    }
+
+    fn note_calls(&mut self, event: &SessionEvent) {
+        if let SessionEventKind::AssistantMessage { parts, .. } = &event.kind {
+            self.call_ids.extend(parts.iter().filter_map(|part| match part {
+                AssistantPart::ToolCall { call_id, .. } => Some(Arc::clone(call_id)),
+                AssistantPart::Text { .. } | AssistantPart::Reasoning { .. } => None,
+            }));
+        }
     }
 
     /// The messages of the next request.
@@ -91,9 +105,10 @@ impl Context {
         self.folded.messages().clone()
     }
 
-    /// How many messages the next request has.
+    /// How many messages of the conversation the next request has; what stands for those
+    /// that are gone does not count.
     pub(crate) fn message_count(&self) -> usize {
-        self.folded.messages().len()
+        self.folded.message_count()
     }
 
     /// Estimated size of the next request, in tokens.
@@ -147,7 +162,7 @@ impl Context {
 
     /// Whether a call id is taken.
     pub(crate) fn knows_call(&self, id: &str) -> bool {
-        self.folded.knows_call(id)
+        self.call_ids.contains(id)
     }
 
     pub(crate) fn view(&self) -> &View {
@@ -230,7 +245,7 @@ impl Context {
                 SessionEventKind::AssistantMessage { parts, status, .. } => Some(
                     *status == MessageStatus::Incomplete
                         || parts.iter().any(|part| {
-                            matches!(part, super::message::AssistantPart::ToolCall { .. })
+                            matches!(part, AssistantPart::ToolCall { .. })
                         }),
                 ),
                 SessionEventKind::Metadata { metadata } => match metadata {
@@ -285,6 +300,7 @@ impl Context {
     pub(crate) fn compact(&mut self, record: CompactionRecord) {
         self.compaction = Some(record);
         self.calibration = None;
+        self.stalled_at = None;
         self.drop_compacted();
         self.refold();
     }
@@ -297,7 +313,8 @@ impl Context {
             self.refused_images.clone(),
             self.skill.clone(),
         );
-        for event in self.events.iter().filter(|event| record.keeps(event)) {
+        let mut keeps = record.keeper();
+        for event in self.events.iter().filter(|event| keeps(event)) {
             folded.push(event);
         }
         folded.close_round();
@@ -306,7 +323,8 @@ impl Context {
 
     fn drop_compacted(&mut self) {
         if let Some(record) = &self.compaction {
-            self.events.retain(|event| record.keeps(event));
+            let mut keeps = record.keeper();
+            self.events.retain(|event| keeps(event));
         }
     }
 
@@ -331,8 +349,22 @@ impl Context {
 }
 
 impl CompactionRecord {
-    /// Whether an event is still part of the context.
-    fn keeps(&self, event: &SessionEvent) -> bool {
-        event.index >= self.boundary || self.pinned == Some(event.index)
+    /// Tells of one event after another whether it is still part of the context: what is
+    /// after the boundary, and the pinned message with its note.
+    fn keeper(&self) -> impl FnMut(&SessionEvent) -> bool {
+        let mut in_pinned = false;
+        move |event| {
+            let with_pinned = match &event.kind {
+                SessionEventKind::Metadata {
+                    metadata: SessionMetadata::TurnInterrupted { .. },
+                } => in_pinned,
+                SessionEventKind::Metadata { .. } => false,
+                _ => {
+                    in_pinned = self.pinned == Some(event.index);
+                    in_pinned
+                }
+            };
+            with_pinned || event.index >= self.boundary
+        }
     }
 }

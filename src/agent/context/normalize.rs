@@ -14,7 +14,7 @@ use crate::agent::message::{
     UserMessage, UserOrigin,
 };
 use crate::agent::storage::{
-    CompactionRecord, Interruption, SessionEvent, SessionEventKind, SessionMetadata,
+    CompactionRecord, Interruption, MessageStatus, SessionEvent, SessionEventKind, SessionMetadata,
 };
 use crate::agent::tool::output::head_and_tail;
 
@@ -47,6 +47,8 @@ pub(crate) struct Normalizer {
     seen_ids: HashSet<Arc<str>>,
     open: Option<OpenRound>,
     messages: Messages,
+    /// How many of them stand for messages that are gone.
+    stand_ins: usize,
     cost: Quarters,
 }
 
@@ -85,6 +87,7 @@ impl Normalizer {
             seen_ids: HashSet::new(),
             open: None,
             messages: Messages::default(),
+            stand_ins: 0,
             cost: 0,
         };
         if let Some(record) = compaction {
@@ -126,9 +129,9 @@ impl Normalizer {
         self.cost
     }
 
-    /// Whether an id is used by a call of this session already.
-    pub(crate) fn knows_call(&self, id: &str) -> bool {
-        self.seen_ids.contains(id)
+    /// How many messages are there, without those that stand for others.
+    pub(crate) fn message_count(&self) -> usize {
+        self.messages.len() - self.stand_ins
     }
 
     /// Takes the next event.
@@ -140,13 +143,17 @@ impl Normalizer {
             }
             SessionEventKind::AssistantMessage {
                 parts,
+                status,
                 interruption,
                 provider_id,
                 provider_data,
                 ..
             } => {
                 self.close_round();
-                self.assistant(parts, *interruption, provider_id, provider_data);
+                // A storage may know only that it was cut.
+                let cut = *status == MessageStatus::Incomplete;
+                let interruption = interruption.or(cut.then_some(Interruption::Cancelled));
+                self.assistant(parts, interruption, provider_id, provider_data);
             }
             SessionEventKind::ToolCall { call_id, .. } => {
                 if let Some(call) = self.open_call(call_id) {
@@ -360,6 +367,7 @@ impl Normalizer {
     }
 
     fn emit_user(&mut self, content: Vec<ContentBlock>, origin: UserOrigin) {
+        self.stand_ins += usize::from(origin == UserOrigin::Summary);
         self.emit(Message::User(UserMessage { content, origin }));
     }
 
