@@ -2,7 +2,6 @@
 
 use std::future::Future;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::stream;
 use tauri::ipc::Channel;
@@ -11,7 +10,7 @@ use super::page::Page;
 use super::requests::{Cancelled, Requests};
 use super::run::wait_for;
 use super::subscriptions::Subscriptions;
-use super::{SHUTDOWN_SLACK, commands::TurnAccepted};
+use super::{EXIT_LIMIT, commands::TurnAccepted};
 use crate::agent::contain;
 use crate::agent::error::AgentError;
 use crate::agent::event::AgentEvent;
@@ -151,9 +150,13 @@ impl Ipc {
     pub(super) fn shut_down(&self) {
         self.subscriptions.close_all();
         let agent = self.agent.clone();
-        let limit = Duration::from_millis(agent.config().shutdown_timeout_ms) + SHUTDOWN_SLACK;
-        if wait_for(limit, async move { agent.shutdown().await }).is_err() {
-            tracing::error!("the agent did not shut down in time; what was open is cut off");
+        match wait_for(EXIT_LIMIT, async move { agent.shutdown().await }) {
+            Ok(report) => {
+                for problem in report.problems {
+                    tracing::warn!(problem, "shutting down the agent");
+                }
+            }
+            Err(unanswered) => tracing::error!(?unanswered, "the agent did not shut down"),
         }
     }
 }

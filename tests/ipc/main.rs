@@ -1,0 +1,14 @@
+//! The plugin layer in an app without a webview: Tauri's mock runtime.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "tests fail by panicking"
+)]
+
+mod commands;
+mod harness;
+mod startup;
+mod turns;
+mod watching;

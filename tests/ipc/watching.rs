@@ -1,0 +1,307 @@
+//! Attaching, reloading, windows that go away, flow control.
+
+use serde_json::{Value, json};
+use youyou_agent::testing::{Gate, RecordingTool, call, done, gate, text, wait};
+
+use crate::harness::{Harness, kinds, on, text_of};
+
+/// A session with a running turn that has said "one " and waits at the gate for "two".
+fn running(harness: &Harness, opened: &Gate) {
+    harness
+        .provider
+        .queue([text("one "), gate(opened), text("two"), done()]);
+}
+
+// F4, F20
+#[test]
+fn a_page_that_reloads_attaches_again_without_gap_or_double() {
+    let harness = Harness::new();
+    let page = harness.page("main");
+    let session = page.session();
+    let opened = Gate::closed();
+    running(&harness, &opened);
+    let (turn, _) = page.send(&session, "hi", 1);
+    harness.text(1, "one ");
+    page.reload();
+    harness.subscriptions(0);
+
+    let attached = page.attach(&session, None, 2);
+    assert_eq!(attached["state"], "running");
+    assert_eq!(attached["turnId"], turn.as_str());
+    harness.text(2, "one ");
+    let seen = harness.arrived(2).last().unwrap().sequence();
+    assert_eq!(attached["lastSequence"], seen);
+    opened.open();
+    let messages = harness.whole_turn(2);
+    assert_eq!(text_of(&messages), "one two");
+    assert!(messages.is_sorted_by(|a, b| a.sequence() < b.sequence()));
+    assert_eq!(
+        text_of(&harness.arrived(1)),
+        "one ",
+        "the old page gets nothing more"
+    );
+}
+
+// F4
+#[test]
+fn attaching_after_an_event_gives_only_what_came_later() {
+    let harness = Harness::new();
+    let page = harness.page("main");
+    let session = page.session();
+    let opened = Gate::closed();
+    running(&harness, &opened);
+    page.send(&session, "hi", 1);
+    harness.text(1, "one ");
+    let seen = harness.arrived(1).last().unwrap().sequence();
+    page.attach(&session, Some(seen), 2);
+    opened.open();
+    assert_eq!(kinds(&harness.whole_turn(2)), ["textDelta", "turnComplete"]);
+    // Also when the turn is over.
+    page.attach(&session, Some(seen), 3);
+    assert_eq!(text_of(&harness.whole_turn(3)), "two");
+}
+
+#[test]
+fn an_attached_window_sees_turns_of_other_windows_until_it_detaches() {
+    let harness = Harness::new();
+    let (one, two) = (harness.page("one"), harness.page("two"));
+    let session = one.session();
+    let attached = two.attach(&session, None, 20);
+    assert_eq!(attached["state"], "idle");
+    assert_eq!(attached["turnId"], Value::Null);
+    for (channel, said) in [(1, "a"), (2, "b")] {
+        harness.provider.queue([text(said), done()]);
+        one.send(&session, "hi", channel);
+        harness.whole_turn(channel);
+    }
+    let both = harness.until(|messages| {
+        let messages: Vec<_> = messages
+            .iter()
+            .filter(|m| m.channel == 20)
+            .cloned()
+            .collect();
+        (messages.iter().filter(|m| m.is_last()).count() == 2).then_some(messages)
+    });
+    assert_eq!(text_of(&both), "ab");
+    assert!(both.iter().all(|message| message.page == "two"));
+
+    let subscription = &attached["subscription"];
+    // Only its own page can end it.
+    one.get("detach", json!({ "subscription": subscription }));
+    assert_eq!(
+        two.get(
+            "ack",
+            json!({ "subscription": subscription, "sequence": 1 })
+        ),
+        true
+    );
+    two.get("detach", json!({ "subscription": subscription }));
+    assert_eq!(
+        two.get(
+            "ack",
+            json!({ "subscription": subscription, "sequence": 1 })
+        ),
+        false
+    );
+    harness.subscriptions(0);
+}
+
+#[test]
+fn a_closed_session_ends_its_subscriptions() {
+    let harness = Harness::new();
+    let page = harness.page("main");
+    let session = page.session();
+    page.attach(&session, None, 1);
+    page.get("close_session", json!({ "sessionId": session }));
+    harness.subscriptions(0);
+    let attach = json!({ "sessionId": session, "onEvent": on(2) });
+    assert_eq!(page.refused("attach", attach), "SESSION_NOT_FOUND");
+}
+
+#[test]
+fn an_ack_of_an_unknown_subscription_or_of_another_page_is_answered_with_false() {
+    let harness = Harness::new();
+    let (one, two) = (harness.page("one"), harness.page("two"));
+    let session = one.session();
+    let subscription = one.attach(&session, None, 1)["subscription"].clone();
+    let ack = json!({ "subscription": subscription, "sequence": 1 });
+    assert_eq!(two.get("ack", ack.clone()), false);
+    assert_eq!(one.get("ack", ack.clone()), true);
+    assert_eq!(
+        one.get("ack", json!({ "subscription": 4_000, "sequence": 1 })),
+        false
+    );
+    one.reload();
+    assert_eq!(one.get("ack", ack), false);
+}
+
+// F5, F7
+#[test]
+fn by_default_a_turn_goes_on_and_is_stored_when_its_window_is_gone() {
+    let harness = Harness::new();
+    let (page, other) = (harness.page("main"), harness.page("other"));
+    let session = page.session();
+    let opened = Gate::closed();
+    running(&harness, &opened);
+    let (turn, _) = page.send(&session, "hi", 1);
+    harness.text(1, "one ");
+    page.destroy();
+    harness.subscriptions(0);
+    opened.open();
+    let outcome = other.get("wait_turn", json!({ "turnId": turn }));
+    assert_eq!(outcome["status"], "completed");
+    assert_eq!(outcome["assistantOutput"], "one two");
+    assert!(!harness.sessions.events(&session).is_empty());
+}
+
+fn cancelling() -> Harness {
+    Harness::with(|agent| agent, |plugin| plugin.cancel_when_unwatched(true))
+}
+
+// F7
+#[test]
+fn with_the_option_the_end_of_the_last_window_that_watched_cancels_the_turn() {
+    let harness = cancelling();
+    let (one, two, other) = (
+        harness.page("one"),
+        harness.page("two"),
+        harness.page("other"),
+    );
+    let session = one.session();
+    two.attach(&session, None, 20);
+    harness.provider.queue([text("kept"), wait()]);
+    let (turn, _) = one.send(&session, "hi", 1);
+    harness.text(1, "kept");
+    one.destroy();
+    let info = other.get("current_session", json!({}));
+    assert_eq!(info["state"], "running", "one of two is still there");
+    two.destroy();
+    let outcome = other.get("wait_turn", json!({ "turnId": turn }));
+    assert_eq!(outcome["status"], "cancelled");
+    let history = other.get("session_history", json!({ "sessionId": session }));
+    assert!(history.to_string().contains("kept"));
+}
+
+// F7
+#[test]
+fn with_the_option_neither_a_reload_nor_a_window_that_never_watched_cancels() {
+    let harness = cancelling();
+    let (page, stranger) = (harness.page("main"), harness.page("stranger"));
+    let session = page.session();
+    let opened = Gate::closed();
+    running(&harness, &opened);
+    let (turn, _) = page.send(&session, "hi", 1);
+    harness.text(1, "one ");
+    page.reload();
+    stranger.destroy();
+    opened.open();
+    let outcome = page.get("wait_turn", json!({ "turnId": turn }));
+    assert_eq!(outcome["status"], "completed");
+}
+
+// F7
+#[test]
+fn with_the_option_a_window_that_closes_right_after_a_reload_cancels() {
+    let harness = cancelling();
+    let (page, other) = (harness.page("main"), harness.page("other"));
+    let session = page.session();
+    harness.provider.queue([text("kept"), wait()]);
+    let (turn, _) = page.send(&session, "hi", 1);
+    harness.text(1, "kept");
+    page.reload();
+    page.destroy();
+    let outcome = other.get("wait_turn", json!({ "turnId": turn }));
+    assert_eq!(outcome["status"], "cancelled");
+}
+
+// F16
+#[test]
+fn a_burst_of_20_000_deltas_arrives_whole_in_few_messages() {
+    let harness = Harness::new();
+    let page = harness.page("main");
+    let session = page.session();
+    let script = (0..20_000).map(|_| text("x")).chain([done()]);
+    harness.provider.queue(script.collect::<Vec<_>>());
+    page.send(&session, "hi", 1);
+    let messages = harness.whole_turn(1);
+    assert_eq!(text_of(&messages), "x".repeat(20_000));
+    let deltas = messages
+        .iter()
+        .filter(|message| message.kind() == "textDelta");
+    assert!(deltas.clone().all(|message| message.bytes < 8_192));
+    assert!(messages.len() < 1_000, "{} messages", messages.len());
+    let mut next = None;
+    for message in deltas {
+        let first = message.event["firstSequence"].as_u64().unwrap();
+        assert!(
+            next.is_none_or(|next| next == first),
+            "a gap before {first}"
+        );
+        next = Some(message.sequence() + 1);
+    }
+}
+
+// F1
+#[test]
+fn a_large_tool_output_arrives_whole_between_the_small_events() {
+    let tool = RecordingTool::read_only("big").big(200 * 1_024);
+    let harness = Harness::with(|agent| agent.tool(tool), |plugin| plugin);
+    let page = harness.page("main");
+    let session = page.session();
+    harness
+        .provider
+        .queue([text("a"), call("c1", "big", "{}"), done()]);
+    harness.provider.queue([text("b"), done()]);
+    page.send(&session, "hi", 1);
+    let messages = harness.whole_turn(1);
+    assert!(messages.is_sorted_by(|a, b| a.sequence() < b.sequence()));
+    let end = messages
+        .iter()
+        .find(|message| message.kind() == "toolCallEnd")
+        .unwrap();
+    assert_eq!(end.event["output"].as_str().unwrap().len(), 200 * 1_024);
+    assert_eq!(text_of(&messages), "ab");
+}
+
+#[test]
+fn a_page_that_acknowledges_gets_32_messages_ahead_and_no_more() {
+    let mut tool = RecordingTool::read_only("chatty");
+    for _ in 0..100 {
+        tool = tool.saying("on");
+    }
+    let harness = Harness::with(|agent| agent.tool(tool), |plugin| plugin);
+    let page = harness.page("main");
+    let session = page.session();
+    let subscription = page.attach(&session, None, 20)["subscription"].clone();
+    let ack = |sequence: u64| {
+        let ack = json!({ "subscription": subscription, "sequence": sequence });
+        assert_eq!(page.get("ack", ack), true);
+    };
+    ack(0);
+    harness.provider.queue([call("c1", "chatty", "{}"), done()]);
+    harness.provider.queue([done()]);
+    let (turn, _) = page.send(&session, "hi", 1);
+    page.get("wait_turn", json!({ "turnId": turn }));
+    harness.whole_turn(1);
+    let mut expected = 32;
+    loop {
+        let arrived = harness.until(|messages| {
+            let of_channel = messages.iter().filter(|message| message.channel == 20);
+            let arrived: Vec<_> = of_channel.cloned().collect();
+            let complete = arrived.last().is_some_and(|message| message.is_last());
+            (arrived.len() >= expected || complete).then_some(arrived)
+        });
+        assert!(
+            arrived.len() <= expected,
+            "{} are on their way",
+            arrived.len()
+        );
+        let last = arrived.last().unwrap();
+        if last.is_last() {
+            break;
+        }
+        expected += 32;
+        ack(last.sequence());
+    }
+    assert_eq!(harness.arrived(20).len(), harness.arrived(1).len());
+}
