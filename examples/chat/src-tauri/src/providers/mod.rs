@@ -1,6 +1,7 @@
 //! Where models come from: vendors with a key, local servers, and the offline demo.
 
 mod catalog;
+mod demo;
 mod failure;
 mod genai;
 mod request;
@@ -8,5 +9,6 @@ mod response;
 mod wire;
 
 pub use self::catalog::{VENDORS, Vendor};
+pub use self::demo::{DEMO, DEMO_SMALL, DemoProvider};
 pub use self::genai::GenaiProvider;
 pub use self::wire::{Service, client};

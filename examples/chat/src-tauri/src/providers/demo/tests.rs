@@ -1,0 +1,255 @@
+use std::sync::Arc;
+
+use futures_util::StreamExt;
+use serde_json::json;
+use youyou_agent::{Messages, PromptBlock, ToolSpec};
+
+use super::*;
+
+fn user(text: &str, origin: UserOrigin) -> Message {
+    Message::User(UserMessage {
+        content: vec![ContentBlock::text(text)],
+        origin,
+    })
+}
+
+fn request(messages: Vec<Message>) -> ChatRequest {
+    let names = [
+        "list_dir",
+        "read_file",
+        "run_command",
+        "search_files",
+        "write_file",
+    ];
+    ChatRequest {
+        model_id: DEMO.into(),
+        system: Arc::new([]),
+        messages: messages.into_iter().collect::<Messages>(),
+        tools: names
+            .map(|name| ToolSpec {
+                name: name.into(),
+                description: String::new(),
+                parameters: json!({}),
+            })
+            .into(),
+        temperature: None,
+        max_tokens: None,
+        reasoning_effort: None,
+    }
+}
+
+async fn hear(request: ChatRequest) -> Vec<ChatEvent> {
+    DemoProvider
+        .chat(request, CancellationToken::new())
+        .await
+        .unwrap()
+        .collect()
+        .await
+}
+
+async fn say(text: &str) -> Vec<ChatEvent> {
+    hear(request(vec![user(text, UserOrigin::Input)])).await
+}
+
+fn text_of(events: &[ChatEvent]) -> String {
+    events
+        .iter()
+        .filter_map(|event| match event {
+            ChatEvent::TextDelta { text } => Some(text.as_str()),
+            _ => None,
+        })
+        .collect()
+}
+
+#[test]
+fn requests_are_understood_in_both_languages() {
+    let call = |tool, arguments: &[Value]| Wish::Call {
+        tool,
+        arguments: arguments.to_vec(),
+    };
+    let path = |path: &str| json!({ "path": path });
+    let cases = [
+        ("list files", call("list_dir", &[json!({})])),
+        (
+            "List the files in the workspace.",
+            call("list_dir", &[json!({})]),
+        ),
+        ("list files in src", call("list_dir", &[path("src")])),
+        ("列出工作区中的文件。", call("list_dir", &[json!({})])),
+        ("Read README.md", call("read_file", &[path("README.md")])),
+        (
+            "read a.txt and src/b.rs",
+            call("read_file", &[path("a.txt"), path("src/b.rs")]),
+        ),
+        (
+            "Read README.md and Cargo.toml and compare them.",
+            call("read_file", &[path("README.md"), path("Cargo.toml")]),
+        ),
+        (
+            "读取 README.md 和 Cargo.toml 并比较。",
+            call("read_file", &[path("README.md"), path("Cargo.toml")]),
+        ),
+        (
+            "search needle",
+            call("search_files", &[json!({ "query": "needle" })]),
+        ),
+        (
+            "Search the workspace for “error”.",
+            call("search_files", &[json!({ "query": "error" })]),
+        ),
+        (
+            "在工作区中搜索“error”。",
+            call("search_files", &[json!({ "query": "error" })]),
+        ),
+        (
+            "write notes.txt: hello: world",
+            call(
+                "write_file",
+                &[json!({ "path": "notes.txt", "content": "hello: world" })],
+            ),
+        ),
+        (
+            "写入 笔记.txt：你好",
+            call(
+                "write_file",
+                &[json!({ "path": "笔记.txt", "content": "你好" })],
+            ),
+        ),
+        (
+            "run ls -la",
+            call("run_command", &[json!({ "command": "ls -la" })]),
+        ),
+        (
+            "运行 echo 你好",
+            call("run_command", &[json!({ "command": "echo 你好" })]),
+        ),
+        ("long answer", Wish::LongAnswer),
+        (
+            "Write a long answer with code, a table and a list.",
+            Wish::LongAnswer,
+        ),
+        ("写一个包含代码、表格和列表的长回答。", Wish::LongAnswer),
+        ("error", Wish::Error),
+        ("报错", Wish::Error),
+        ("overflow", Wish::Overflow),
+        ("溢出", Wish::Overflow),
+        ("Remember that I like tea", Wish::Remember),
+        ("记住我喜欢喝茶", Wish::Remember),
+        ("hello", Wish::Other),
+        ("read this to me", Wish::Other),
+        ("你好", Wish::Other),
+        ("", Wish::Other),
+    ];
+    for (text, wish) in cases {
+        assert_eq!(Wish::of(text), wish, "{text}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_files_are_read_in_one_response() {
+    let events = say("read a.txt and b.txt").await;
+    let calls: Vec<_> = events
+        .iter()
+        .filter(|event| matches!(event, ChatEvent::ToolCall { .. }))
+        .collect();
+    assert_eq!(calls.len(), 2);
+    assert!(matches!(
+        events.last(),
+        Some(ChatEvent::Done {
+            stop_reason: Some(StopReason::ToolUse),
+            usage: Some(_),
+            ..
+        })
+    ));
+}
+
+#[tokio::test(start_paused = true)]
+async fn results_are_quoted_whatever_fences_they_hold() {
+    let result = Message::ToolResult(ToolResultMessage {
+        call_id: "c".into(),
+        tool_name: "read_file".into(),
+        content: "```\ncode\n```".into(),
+        is_error: false,
+    });
+    let text = text_of(&hear(request(vec![user("read a.md", UserOrigin::Input), result])).await);
+    assert!(text.contains("````text\n```\ncode\n```\n````"), "{text}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_long_answer_thinks_first_and_takes_several_seconds() {
+    let start = tokio::time::Instant::now();
+    let events = say("long answer").await;
+    assert!(matches!(
+        events.first(),
+        Some(ChatEvent::ReasoningDelta { .. })
+    ));
+    let text = text_of(&events);
+    assert!(text.contains("## ") && text.contains("```rust") && text.contains("| --- |"));
+    let took = start.elapsed();
+    assert!((5..20).contains(&took.as_secs()), "{took:?}");
+}
+
+#[tokio::test]
+async fn failures_can_be_asked_for() {
+    let kind = async |messages| {
+        let refused = DemoProvider
+            .chat(request(messages), CancellationToken::new())
+            .await;
+        refused.err().map(|error| error.kind)
+    };
+    assert_eq!(
+        kind(vec![user("error", UserOrigin::Input)]).await,
+        Some(ProviderErrorKind::Other)
+    );
+    let overflow = || user("overflow", UserOrigin::Input);
+    assert_eq!(
+        kind(vec![overflow()]).await,
+        Some(ProviderErrorKind::ContextLengthExceeded)
+    );
+    // Once the agent has compacted, it gets its answer.
+    assert_eq!(
+        kind(vec![user("before", UserOrigin::Summary), overflow()]).await,
+        None
+    );
+    let too_long = "x".repeat(WINDOW as usize * 4 + 100);
+    assert_eq!(
+        kind(vec![user(&too_long, UserOrigin::Input)]).await,
+        Some(ProviderErrorKind::ContextLengthExceeded)
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_never_pretends_to_be_an_ai() {
+    assert!(text_of(&say("hello").await).contains("not an AI"));
+    assert!(text_of(&say("你好").await).contains("并不是 AI"));
+    assert!(
+        DemoProvider
+            .models()
+            .iter()
+            .all(|model| model.display_name.contains("not an AI"))
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_agents_own_requests_are_answered() {
+    let transcript = "<transcript>\n\n[User]\nremember that I like tea\n\n[Assistant]\nNoted.\n\n[User]\n记住：我住在杭州\n</transcript>";
+    let own = |system: &str| {
+        let mut own = request(vec![user(transcript, UserOrigin::Input)]);
+        own.tools = Arc::new([]);
+        own.system = [PromptBlock {
+            text: system.into(),
+            stable: true,
+        }]
+        .into();
+        own
+    };
+    let memories = text_of(&hear(own("Answer with JSON only")).await);
+    let memories: Value = serde_json::from_str(&memories).unwrap();
+    assert_eq!(memories[0]["content"], "I like tea");
+    assert_eq!(memories[1]["content"], "我住在杭州");
+    let summary = text_of(&hear(own("Write the hand-over")).await);
+    assert!(
+        summary.contains("- remember that I like tea") && summary.contains("not by an AI"),
+        "{summary}"
+    );
+}
