@@ -10,6 +10,7 @@
 
 mod cancel;
 mod compaction;
+mod compaction_limits;
 mod context;
 mod errors;
 mod events;
@@ -30,6 +31,7 @@ mod said;
 mod sessions;
 mod skills;
 mod streaming;
+mod told;
 mod tools;
 mod tools_output;
 mod tools_running;
