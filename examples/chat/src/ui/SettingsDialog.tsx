@@ -16,12 +16,15 @@ export function SettingsDialog({ onClose }: { onClose(): void }) {
   const dialog = useRef<HTMLDialogElement>(null)
   useEffect(() => {
     dialog.current?.showModal()
+    // Not the close button, which comes first: nothing is meant to be chosen yet.
+    dialog.current?.focus()
     void reloadCatalog()
   }, [])
   return (
     <dialog
       ref={dialog}
       className="dialog"
+      tabIndex={-1}
       aria-labelledby="settings-title"
       data-testid="settings-dialog"
       onClose={onClose}
