@@ -57,13 +57,13 @@ export interface AgentChatTransportOptions {
 export class AgentChatTransport<MESSAGE extends UIMessage = UIMessage> implements ChatTransport<MESSAGE> {
   /** Resuming replays the turn from its start; the SDK starts the message anew. */
   readonly resumeStreamIsReplay = true;
-  readonly #session: (chatId: string) => Session | Promise<Session>;
+  readonly #session: AgentChatTransportOptions['session'];
   readonly #sendOptions: Omit<SendOptions, 'signal'>;
+  #opening: Promise<Session> | null = null;
 
   constructor(options: AgentChatTransportOptions = {}) {
-    const { session, sendOptions = {} } = options;
-    this.#session = typeof session === 'function' ? session : () => session ?? openSession();
-    this.#sendOptions = sendOptions;
+    this.#session = options.session;
+    this.#sendOptions = options.sendOptions ?? {};
   }
 
   /** Sends the last message of a chat, or runs it again. Called by the SDK. */
@@ -81,7 +81,7 @@ export class AgentChatTransport<MESSAGE extends UIMessage = UIMessage> implement
       });
     }
     const content = trigger === 'submit-message' && message ? contentOf(message) : null;
-    const session = await this.#session(chatId);
+    const session = (await this.#find(chatId)) ?? (await this.#create());
     if (content === null) return toUIMessageStream(session.retry({ signal }));
     return toUIMessageStream(session.send(content, { ...this.#sendOptions, ...sendOptionsOf(body), signal }));
   }
@@ -90,14 +90,23 @@ export class AgentChatTransport<MESSAGE extends UIMessage = UIMessage> implement
   async reconnectToStream(
     options: Parameters<ChatTransport<MESSAGE>['reconnectToStream']>[0],
   ): Promise<ReadableStream<UIMessageChunk> | null> {
-    const session = await this.#session(options.chatId);
-    const turn = await session.activeTurn({ signal: options.abortSignal });
-    return turn && toUIMessageStream(turn);
+    const session = await this.#find(options.chatId);
+    const turn = await session?.activeTurn({ signal: options.abortSignal });
+    return turn ? toUIMessageStream(turn) : null;
   }
-}
 
-async function openSession(): Promise<Session> {
-  return (await currentSession()) ?? createSession();
+  async #find(chatId: string): Promise<Session | null> {
+    if (typeof this.#session === 'function') return this.#session(chatId);
+    return this.#session ?? currentSession();
+  }
+
+  /** One session, also for two chats that begin at the same moment. */
+  #create(): Promise<Session> {
+    this.#opening ??= createSession().finally(() => {
+      this.#opening = null;
+    });
+    return this.#opening;
+  }
 }
 
 /** The options of the agent in a request's body; whatever else is in it is not for the agent. */

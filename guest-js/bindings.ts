@@ -4,30 +4,77 @@ import { invoke as __TAURI_INVOKE, Channel } from "@tauri-apps/api/core";
 
 /** Commands */
 export const commands = {
+	/**  Creates a session. A repeated `requestId` answers the same session. */
 	createSession: (config: SessionConfig | null, requestId: string | null) => typedError<SessionInfo, AgentError>(__TAURI_INVOKE("plugin:youyou-agent|create_session", { config, requestId })),
+	/**  Opens a stored session again. */
 	resumeSession: (sessionId: string, options: ResumeOptions | null) => typedError<SessionInfo, AgentError>(__TAURI_INVOKE("plugin:youyou-agent|resume_session", { sessionId, options })),
+	/**  The open session, or null. */
 	currentSession: () => typedError<SessionInfo | null, AgentError>(__TAURI_INVOKE("plugin:youyou-agent|current_session")),
+	/**
+	 *  Starts a turn and answers as soon as it is accepted. Its events come through `onEvent`,
+	 *  from the first to the last. A repeated `requestId` starts nothing: it answers the same
+	 *  turn, and its events come through the new channel.
+	 */
 	sendMessage: (sessionId: string, content: MessageContent, options: SendOptions | null, requestId: string | null, onEvent: Channel<AgentEvent>) => typedError<TurnAccepted, AgentError>(__TAURI_INVOKE("plugin:youyou-agent|send_message", { sessionId, content, options, requestId, onEvent })),
+	/**  Runs the last user message again after a turn that failed or was cancelled. */
 	retryTurn: (sessionId: string, requestId: string | null, onEvent: Channel<AgentEvent>) => typedError<TurnAccepted, AgentError>(__TAURI_INVOKE("plugin:youyou-agent|retry_turn", { sessionId, requestId, onEvent })),
+	/**
+	 *  Answers when the turn has ended, also for the last few turns. A failed turn is an
+	 *  answer, not a rejection.
+	 */
 	waitTurn: (turnId: string) => typedError<TurnOutcome, AgentError>(__TAURI_INVOKE("plugin:youyou-agent|wait_turn", { turnId })),
+	/**
+	 *  Cancels a turn by its id or by the request that started it; without either, the running
+	 *  turn. Answers whether a running turn was meant. A request that has not arrived yet is
+	 *  cancelled as soon as it starts.
+	 */
 	cancel: (turnId: string | null, requestId: string | null) => typedError<boolean, AgentError>(__TAURI_INVOKE("plugin:youyou-agent|cancel", { turnId, requestId })),
-	attach: (sessionId: string, afterSequence: number | null, onEvent: Channel<AgentEvent>) => typedError<Attachment, AgentError>(__TAURI_INVOKE("plugin:youyou-agent|attach", { sessionId, afterSequence, onEvent })),
+	/**
+	 *  Watches the open session: first what came after `afterSequence` (without it: the running
+	 *  turn from its start), then everything of this and later turns, until `detach`, the end of
+	 *  the session or of the page.
+	 */
+	attach: (sessionId: string, afterSequence: SafeInteger | null, onEvent: Channel<AgentEvent>) => typedError<Attachment, AgentError>(__TAURI_INVOKE("plugin:youyou-agent|attach", { sessionId, afterSequence, onEvent })),
+	/**  Ends a subscription of this page. */
 	detach: (subscription: number) => typedError<null, AgentError>(__TAURI_INVOKE("plugin:youyou-agent|detach", { subscription })),
-	ack: (subscription: number, sequence: number) => typedError<boolean, AgentError>(__TAURI_INVOKE("plugin:youyou-agent|ack", { subscription, sequence })),
+	/**
+	 *  Tells that all messages up to this one have arrived. From the first acknowledgement on,
+	 *  at most 32 are on their way. False if there is no such subscription (any more): attach
+	 *  again after the last event that arrived.
+	 */
+	ack: (subscription: number, sequence: SafeInteger) => typedError<boolean, AgentError>(__TAURI_INVOKE("plugin:youyou-agent|ack", { subscription, sequence })),
+	/**  Makes the context of the open session smaller. */
 	compact: (sessionId: string) => typedError<CompactOutcome, AgentError>(__TAURI_INVOKE("plugin:youyou-agent|compact", { sessionId })),
+	/**  Closes the open session; a running turn is cancelled first. */
 	closeSession: (sessionId: string) => typedError<null, AgentError>(__TAURI_INVOKE("plugin:youyou-agent|close_session", { sessionId })),
-	sessionHistory: (sessionId: string, cursor: number | null, limit: number | null, withImages: boolean | null) => typedError<HistoryPage, AgentError>(__TAURI_INVOKE("plugin:youyou-agent|session_history", { sessionId, cursor, limit, withImages })),
+	/**
+	 *  A page of the stored events of a session, oldest first; `cursor` is the `nextCursor` of
+	 *  the page before. The data of images is left out unless `withImages` is true.
+	 */
+	sessionHistory: (sessionId: string, cursor: SafeInteger | null, limit: number | null, withImages: boolean | null) => typedError<HistoryPage, AgentError>(__TAURI_INVOKE("plugin:youyou-agent|session_history", { sessionId, cursor, limit, withImages })),
+	/**  A page of the stored sessions, newest first. */
 	listSessions: (cursor: string | null, limit: number | null) => typedError<ListPage, AgentError>(__TAURI_INVOKE("plugin:youyou-agent|list_sessions", { cursor, limit })),
+	/**
+	 *  The stored sessions that fit: the one with that id, else all with that title, else all
+	 *  whose id starts with it, else all whose title contains it.
+	 */
 	findSessions: (query: string) => typedError<SessionSummary[], AgentError>(__TAURI_INVOKE("plugin:youyou-agent|find_sessions", { query })),
+	/**  Changes the title of a session. */
 	renameSession: (sessionId: string, title: string) => typedError<null, AgentError>(__TAURI_INVOKE("plugin:youyou-agent|rename_session", { sessionId, title })),
+	/**
+	 *  Deletes a stored session for good; the open one is `SESSION_BUSY`. Needs a permission of
+	 *  its own.
+	 */
 	deleteSession: (sessionId: string) => typedError<null, AgentError>(__TAURI_INVOKE("plugin:youyou-agent|delete_session", { sessionId })),
+	/**  The models that can be used right now. */
 	listModels: () => typedError<ModelEntry[], AgentError>(__TAURI_INVOKE("plugin:youyou-agent|list_models")),
+	/**  The registered tools. */
 	listTools: () => typedError<ToolInfo[], AgentError>(__TAURI_INVOKE("plugin:youyou-agent|list_tools")),
+	/**  The registered skills. */
 	listSkills: () => typedError<SkillInfo[], AgentError>(__TAURI_INVOKE("plugin:youyou-agent|list_skills")),
 };
 
 /* Types */
-
 /**
  *  An error as the caller sees it (chapter 9).
  * 
@@ -188,7 +235,10 @@ providerData?: ProviderData | null } |
 callId: string; 
 /**  The tool. */
 toolName: string; 
-/**  The arguments as the model gave them: always a JSON object. */
+/**
+ *  The arguments as the model gave them: always a JSON object, `{}` where the
+ *  model's own text was none.
+ */
 arguments: JsonValue; 
 /**  Opaque data of the call. */
 providerData?: ProviderData | null };
@@ -224,9 +274,9 @@ export type CompactMethod =
 /**  The oldest messages were left out. */
 "truncated";
 
-/**  What a manual compaction did. */
+/**  What a compaction did, as `compact` answers it. */
 export type CompactOutcome = {
-	/**  How; absent when there was nothing to free. */
+	/**  How; absent: there was nothing to free. */
 	method?: CompactMethod | null,
 	/**  Estimated size before, in tokens. */
 	tokensBefore: number,
@@ -240,14 +290,14 @@ export type CompactOutcome = {
 export type CompactionRecord = {
 	/**  How. */
 	method: CompactMethod,
-	/**  What stands for everything removed so far. */
-	summary: string,
+	/**  What stands for everything removed so far; absent while nothing was removed. */
+	summary?: string | null,
 	/**  Events before this index are no longer part of the context ... */
 	boundary: number,
 	/**  ... except this one, the latest user message. */
 	pinned?: number | null,
 	/**  Results of these calls are shortened to at most this many bytes. */
-	shortened: ShortenedResult[],
+	shortened?: ShortenedResult[],
 	/**  Estimated size before, in tokens. */
 	tokensBefore: number,
 	/**  Estimated size after, in tokens. */
@@ -266,7 +316,7 @@ text: string } |
  *  Its media type. Taken from the bytes on sending, so it may be wrong or empty in
  *  an input; what providers and storages see is right.
  */
-mediaType: string; 
+mediaType?: string; 
 /**  The bytes in standard base64; an input may carry a data-URL prefix. */
 data: string } | 
 /**  A file that the caller read, as text. */
@@ -277,23 +327,89 @@ name: string;
 text: string };
 
 /**  What went wrong, for machines. Codes are stable; messages are not. */
-export type ErrorCode = "NO_MODEL_PROVIDER" | "NAME_CONFLICT" | "SKILL_DEPENDENCY_NOT_MET" | "PLUGIN_INIT_FAILED" | "STORAGE_DUPLICATE" | "INVALID_DEFAULT_MODEL" | "INVALID_CONFIG" | "SESSION_BUSY" | "MODEL_NOT_SUPPORTED" | "PROVIDER_ERROR" | "TOOL_EXECUTION_ERROR" | "TOOL_TIMEOUT" | "TOOL_NOT_FOUND" | "SKILL_NOT_FOUND" | "SESSION_NOT_FOUND" | "STORAGE_ERROR" | "MAX_TOOL_CALLS_EXCEEDED" | "COMPACT_ERROR" | "REQUEST_CANCELLED" | "INVALID_INPUT" | "CONTENT_NOT_SUPPORTED" | "HOOK_ABORTED" | "AGENT_SHUT_DOWN" | "INTERNAL";
+export type ErrorCode = 
+/**  Build: no model provider is registered. */
+"NO_MODEL_PROVIDER" | 
+/**  Build: two registrations share a provider id, model id, tool name, skill name or plugin id. */
+"NAME_CONFLICT" | 
+/**  Build: a skill requires a tool that is not registered. */
+"SKILL_DEPENDENCY_NOT_MET" | 
+/**  Build: a plugin failed, panicked or took too long in `initialize` or `apply`. */
+"PLUGIN_INIT_FAILED" | 
+/**  Build: a second session or memory storage was registered. */
+"STORAGE_DUPLICATE" | 
+/**  Build: the default model is not declared by any provider. */
+"INVALID_DEFAULT_MODEL" | 
+/**  Build: a configuration value is out of range, or a tool's schema is no valid JSON Schema. */
+"INVALID_CONFIG" | 
+/**  A session is open already, a turn is running, or the session is being changed. */
+"SESSION_BUSY" | 
+/**  No provider declares the model. */
+"MODEL_NOT_SUPPORTED" | 
+/**  The provider failed; retryable depending on the kind of failure. */
+"PROVIDER_ERROR" | 
+/**  A tool failed, panicked or was called with arguments it does not take. */
+"TOOL_EXECUTION_ERROR" | 
+/**  A tool did not end within `tool_timeout_ms`. */
+"TOOL_TIMEOUT" | 
+/**  The model called a tool that is not registered. */
+"TOOL_NOT_FOUND" | 
+/**  The input starts with `/name` and no skill has that name. */
+"SKILL_NOT_FOUND" | 
+/**  No stored session has that id. */
+"SESSION_NOT_FOUND" | 
+/**  A storage failed or did not answer within `storage_timeout_ms`. */
+"STORAGE_ERROR" | 
+/**  The turn asked for more tool calls than `max_tool_calls_per_turn`. */
+"MAX_TOOL_CALLS_EXCEEDED" | 
+/**  The context does not fit the model's window and cannot be made smaller. */
+"COMPACT_ERROR" | 
+/**  The request was cancelled. */
+"REQUEST_CANCELLED" | 
+/**  The input is not usable: nothing in it, a broken image, a bad argument. */
+"INVALID_INPUT" | 
+/**  The model cannot take this kind of content. */
+"CONTENT_NOT_SUPPORTED" | 
+/**  A plugin's hook refused the operation. */
+"HOOK_ABORTED" | 
+/**  The agent was shut down. */
+"AGENT_SHUT_DOWN" | 
+/**  A fault of the agent itself, such as a contained panic. */
+"INTERNAL";
 
 /**  The part of the system an error comes from. */
-export type ErrorSource = "agent" | "provider" | "tool" | "plugin" | "storage" | "ipc";
+export type ErrorSource = 
+/**  The agent itself. */
+"agent" | 
+/**  A model provider. */
+"provider" | 
+/**  A tool. */
+"tool" | 
+/**  An agent plugin. */
+"plugin" | 
+/**  A session or memory storage. */
+"storage" | 
+/**  The way between page and agent. */
+"ipc";
 
-/**  A page of stored events. */
+/**  A page of a session's stored events. */
 export type HistoryPage = {
 	/**  In order of index. */
 	events: SessionEvent[],
-	/**  Where the next page starts; absent on the last. */
+	/**  Pass it as `after` for the next page; absent on the last. */
 	nextCursor?: number | null,
 };
 
 /**  Why an answer was cut. */
-export type Interruption = "cancelled" | "failed" | "processEnded";
+export type Interruption = 
+/**  The user cancelled. */
+"cancelled" | 
+/**  An error. */
+"failed" | 
+/**  The process ended. */
+"processEnded";
 
-/**  Any JSON. Integers above 2^53 lose precision. */
+/**  Free JSON, for TypeScript. Integers above 2^53 lose precision there. */
 export type JsonValue = null | boolean | number | string | JsonValue[] | { [key in string]: JsonValue };
 
 /**  A page of a session list. */
@@ -305,14 +421,22 @@ export type ListPage = {
 };
 
 /**  What a user sends: text, or blocks. */
-export type MessageContent = string | ContentBlock[];
+export type MessageContent = 
+/**  Plain text. */
+string | 
+/**  One or more blocks. */
+ContentBlock[];
 
 /**  Whether a stored answer is whole. */
-export type MessageStatus = "complete" | "incomplete";
+export type MessageStatus = 
+/**  The model finished it. */
+"complete" | 
+/**  It was cut. */
+"incomplete";
 
-/**  A model and the provider that offers it. */
+/**  A model as it is listed. */
 export type ModelEntry = {
-	/**  The provider. */
+	/**  Its provider. */
 	providerId: string,
 } & ModelInfo;
 
@@ -328,9 +452,6 @@ export type ModelInfo = {
 	capabilities: Capabilities,
 };
 
-/**  How a turn ended. */
-export type TurnEnding = "completed" | "failed" | "cancelled";
-
 /**
  *  Opaque data of a provider, such as a signature: stored and sent back byte for byte,
  *  dropped when the session goes on with another provider.
@@ -338,7 +459,15 @@ export type TurnEnding = "completed" | "failed" | "cancelled";
 export type ProviderData = string;
 
 /**  How much a model should reason before it answers. */
-export type ReasoningEffort = "minimal" | "low" | "medium" | "high";
+export type ReasoningEffort = 
+/**  As little as possible. */
+"minimal" | 
+/**  A little. */
+"low" | 
+/**  The usual amount. */
+"medium" | 
+/**  A lot. */
+"high";
 
 /**  How a stored session is opened again. Everything is optional. */
 export type ResumeOptions = {
@@ -350,15 +479,18 @@ export type ResumeOptions = {
 	replace?: boolean,
 };
 
-/**  What one message is sent with. Everything is optional. */
+/**  A whole number that JavaScript has exactly: up to 2^53 - 1. */
+export type SafeInteger = number;
+
+/**  What a message is sent with. Everything is optional. */
 export type SendOptions = {
-	/**  Another registered model, for this and later turns. */
+	/**  A model for this and later turns. */
 	modelId?: string | null,
-	/**  Sampling temperature. */
+	/**  Sampling temperature of this turn. */
 	temperature?: number | null,
-	/**  Upper limit of the answer in tokens. */
+	/**  Upper limit of each answer of this turn, in tokens. */
 	maxTokens?: number | null,
-	/**  How much the model should reason. */
+	/**  How much the model should reason in this turn. */
 	reasoningEffort?: ReasoningEffort | null,
 };
 
@@ -449,21 +581,21 @@ text: string } |
 /**  Which. */
 metadata: SessionMetadata };
 
-/**  What is known of an open session. */
+/**  What can be known of an open session at a moment. */
 export type SessionInfo = {
 	/**  The session. */
 	sessionId: string,
 	/**  Its title; absent before the first message. */
 	title?: string | null,
-	/**  Its model. */
+	/**  The model of the next turn, or of the running one. */
 	modelId: string,
-	/**  What it is doing. */
+	/**  What is going on. */
 	state: SessionState,
 	/**  The running turn. */
 	turnId?: string | null,
-	/**  Number of its newest event. */
+	/**  Number of the newest event of the agent. */
 	lastSequence: number,
-	/**  Estimated size of the context, in tokens. */
+	/**  Estimated size of the context at the last change, in tokens. */
 	contextTokens: number,
 	/**  The model's window, in tokens. */
 	contextWindow: number,
@@ -476,31 +608,33 @@ export type SessionInfo = {
 /**  A fact about a session. */
 export type SessionMetadata = 
 /**  The session was created. Written together with its first message. */
-{ type: "created"; 
+({ type: "created"; 
 /**  Its first title. */
 title: string; 
 /**  Its model. */
 modelId: string; 
 /**  What the caller set instead of the agent's configuration. */
-overrides: SessionOverrides } | 
+overrides?: SessionOverrides }) & { indices?: never; interruption?: never } | 
 /**  The session goes on with another model. */
-{ type: "modelChanged"; 
+({ type: "modelChanged"; 
 /**  Which. */
-modelId: string } | 
+modelId: string }) & { indices?: never; interruption?: never; overrides?: never; title?: never } | 
 /**  A turn was cut after its last answer was whole, or before there was any. */
-{ type: "turnInterrupted"; 
+({ type: "turnInterrupted"; 
 /**  Why. */
-interruption: Interruption } | 
+interruption: Interruption }) & { indices?: never; modelId?: never; overrides?: never; title?: never } | 
 /**  A turn completed though the model answered nothing. */
-{ type: "turnEndedSilently" } | 
+({ type: "turnEndedSilently" }) & { indices?: never; interruption?: never; modelId?: never; overrides?: never; title?: never } | 
 /**  Older messages were replaced by less. */
-({ type: "compacted" } & CompactionRecord) | 
+{
+	type: "compacted",
+} & CompactionRecord | 
 /**  A model refused the images of these messages; they are placeholders from now on. */
-{ type: "imagesRefused"; 
+({ type: "imagesRefused"; 
 /**  Indices of the user messages. */
-indices: number[] } | 
+indices: number[] }) & { interruption?: never; modelId?: never; overrides?: never; title?: never } | 
 /**  Memories were extracted from everything before this event. */
-{ type: "memoryCheckpoint" };
+({ type: "memoryCheckpoint" }) & { indices?: never; interruption?: never; modelId?: never; overrides?: never; title?: never };
 
 /**  What the caller of `create_session` set instead of the agent's configuration. */
 export type SessionOverrides = {
@@ -513,7 +647,17 @@ export type SessionOverrides = {
 };
 
 /**  What a session is doing. */
-export type SessionState = "idle" | "running" | "cancelling" | "closed";
+export type SessionState = 
+/**  Nothing; it takes a message. */
+"idle" | 
+/**  A turn runs. */
+"running" | 
+/**  A turn was cancelled and waits for what cannot be interrupted. */
+"cancelling" | 
+/**  The context is being compacted by command. */
+"compacting" | 
+/**  It is closed, or about to be. */
+"closed";
 
 /**  A row of a session list. */
 export type SessionSummary = {
@@ -537,7 +681,7 @@ export type ShortenedResult = {
 	maxBytes: number,
 };
 
-/**  A skill, as a list shows it. */
+/**  A skill as it is listed. */
 export type SkillInfo = {
 	/**  What to write after the slash. */
 	name: string,
@@ -551,7 +695,7 @@ export type SkillInfo = {
 	allowImplicitInvocation: boolean,
 };
 
-/**  A tool, as a list shows it. */
+/**  A tool as it is listed. */
 export type ToolInfo = {
 	/**  Unique among all tools of the agent. */
 	name: string,
@@ -571,7 +715,16 @@ export type TurnAccepted = {
 	subscription: number,
 };
 
-/**  How a turn ended, as `wait_turn` tells it. */
+/**  The three ways a turn can end. */
+export type TurnEnding = 
+/**  The model's answer is whole. */
+"completed" | 
+/**  The turn failed. */
+"failed" | 
+/**  The user cancelled. */
+"cancelled";
+
+/**  How a turn ended. */
 export type TurnOutcome = {
 	/**  The turn. */
 	turnId: string,
@@ -579,11 +732,11 @@ export type TurnOutcome = {
 	status: TurnEnding,
 	/**  Why it failed. */
 	error?: AgentError | null,
-	/**  Number of the turn's last event. */
+	/**  Number of its last event. */
 	lastSequence: number,
-	/**  Text of the turn's last response. */
+	/**  Text of its last response, as the `TurnEnd` hooks left it. */
 	assistantOutput: string,
-	/**  What the turn cost. */
+	/**  What it cost. */
 	usage: Usage,
 };
 
@@ -615,3 +768,4 @@ async function typedError<T, E>(result: Promise<T>): Promise<{ status: "ok"; dat
         return { status: "error", error: e as any };
     }
 }
+

@@ -233,9 +233,12 @@ describe('a chat of the SDK on the agent', () => {
     ]);
   });
 
-  test('has nothing to resume when no turn runs', async () => {
-    install({});
+  test('has nothing to resume when no turn runs, and opens no session to find out', async () => {
+    const mock = install({});
     expect(await new AgentChatTransport().reconnectToStream({ chatId: 'c' })).toBeNull();
+    expect(mock.calls.map(({ command }) => command)).toEqual(['current_session']);
+    const session = await createSession();
+    expect(await new AgentChatTransport({ session }).reconnectToStream({ chatId: 'c' })).toBeNull();
   });
 
   test('hands images, text files and options over, and refuses what the agent cannot take', async () => {
@@ -276,6 +279,36 @@ describe('a chat of the SDK on the agent', () => {
       await expect(send(refused)).rejects.toMatchObject({ code: 'INVALID_INPUT' });
     }
     expect(mock.calls.filter(({ command }) => command === 'send_message')).toHaveLength(3);
+  });
+});
+
+describe('the session of a chat', () => {
+  const message: UIMessage = { id: 'u', role: 'user', parts: [{ type: 'text', text: 'hi' }] };
+  const options = {
+    trigger: 'submit-message' as const, messageId: undefined, messages: [message], abortSignal: undefined,
+  };
+
+  test('is chosen by the chat id where the app says how', async () => {
+    const mock = install({});
+    const session = await createSession();
+    const choose = vi.fn(() => Promise.resolve(session));
+    await chunksOf(await new AgentChatTransport({ session: choose }).sendMessages({ ...options, chatId: 'mine' }));
+    expect(choose).toHaveBeenCalledExactlyOnceWith('mine');
+    expect(mock.calls.filter(({ command }) => command === 'create_session')).toHaveLength(1);
+  });
+
+  test('is opened once when two messages come at the same moment', async () => {
+    const mock = install({});
+    const transport = new AgentChatTransport();
+    const streams = await Promise.all([
+      transport.sendMessages({ ...options, chatId: 'c' }),
+      transport.sendMessages({ ...options, chatId: 'c' }),
+    ]);
+    const [first, second] = await Promise.allSettled(streams.map(chunksOf));
+    expect(first?.status).toBe('fulfilled');
+    // The agent runs one turn at a time.
+    expect(second).toMatchObject({ status: 'rejected', reason: { code: 'SESSION_BUSY' } });
+    expect(mock.calls.filter(({ command }) => command === 'create_session')).toHaveLength(1);
   });
 });
 
