@@ -9,6 +9,7 @@
 )]
 
 mod cancel;
+mod cancel_tools;
 mod compaction;
 mod compaction_limits;
 mod context;
