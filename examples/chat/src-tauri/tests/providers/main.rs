@@ -2,6 +2,7 @@
 #![allow(missing_docs)]
 
 mod failures;
+mod local;
 mod server;
 mod streams;
 mod vendors;
