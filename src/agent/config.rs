@@ -36,7 +36,7 @@ pub struct AgentConfig {
     /// What that model is told; absent: a built-in prompt for a hand-over.
     pub compact_prompt: Option<String>,
     /// Whole units (a user message, or an answer with its results) kept by a truncation.
-    /// Default 8.
+    /// The newest one and the latest user message always are, also with 0. Default 8.
     pub compact_keep_recent: u32,
     /// Tool calls in one turn. Default 50.
     pub max_tool_calls_per_turn: u32,
@@ -126,7 +126,6 @@ impl AgentConfig {
                 "max_tool_calls_per_turn",
                 u64::from(self.max_tool_calls_per_turn),
             ),
-            ("compact_keep_recent", u64::from(self.compact_keep_recent)),
             (
                 "memory_checkpoint_interval",
                 u64::from(self.memory_checkpoint_interval),

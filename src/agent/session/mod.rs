@@ -404,7 +404,7 @@ impl SessionInner {
         cancel: &CancellationToken,
     ) -> Result<CompactOutcome, AgentError> {
         work.prepare(self, model);
-        let tokens_before = work.context.tokens();
+        let tokens_before = work.context.estimated_tokens();
         let messages_before = work.context.message_count();
         // Whatever the size, half of it is to be freed.
         let wanted =
@@ -447,7 +447,7 @@ impl SessionInner {
         Ok(CompactOutcome {
             method: Some(method),
             tokens_before,
-            tokens_after: work.context.tokens(),
+            tokens_after: work.context.estimated_tokens(),
             messages_removed: u32::try_from(removed).unwrap_or(u32::MAX),
         })
     }
