@@ -28,8 +28,11 @@ export function partsOf(content: ContentBlock[]): (TextUIPart | FileUIPart)[] {
     switch (block.type) {
       case 'text':
         return { type: 'text', text: block.text };
-      case 'image':
-        return { type: 'file', mediaType: block.mediaType, url: `data:${block.mediaType};base64,${block.data}` };
+      case 'image': {
+        // What the agent has stored always names its type.
+        const { mediaType = 'image/*', data } = block;
+        return { type: 'file', mediaType, url: `data:${mediaType};base64,${data}` };
+      }
       case 'file':
         return {
           type: 'file',
