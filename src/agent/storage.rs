@@ -23,6 +23,8 @@ use super::provider::Usage;
 /// - A batch is written whole or not at all, and is durable when `append` returns.
 /// - Writing an event with an index that is there already replaces it: the agent repeats
 ///   writes whose outcome it does not know.
+/// - Writes of one session take effect in the order they were called, also one whose caller
+///   gave up waiting: a late one never overwrites a newer one.
 /// - `updated_at` of a session is the newest [`SessionEvent::timestamp`] written and never
 ///   decreases; `created_at` is the first.
 /// - Message counts come from [`SessionEvent::is_message`]; a session without any message
