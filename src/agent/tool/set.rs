@@ -14,6 +14,8 @@ use crate::agent::provider::ToolSpec;
 /// Violations of a schema that are told at once.
 const MAX_VIOLATIONS: usize = 5;
 
+const CUT: &str = "the arguments were cut before their end";
+
 /// All tools of an agent, by name.
 #[derive(Default)]
 pub(crate) struct ToolSet {
@@ -98,8 +100,12 @@ impl ToolSet {
 }
 
 impl Tool {
-    /// Checks arguments against the schema; the text tells the model what to mend.
+    /// Checks arguments against the schema; the text tells the model what to mend. They are
+    /// an object even where the schema would take anything.
     pub(crate) fn validate(&self, arguments: &Value) -> Result<(), String> {
+        if !arguments.is_object() {
+            return Err("the arguments must be a JSON object".to_owned());
+        }
         if self.validator.is_valid(arguments) {
             return Ok(());
         }
@@ -143,13 +149,22 @@ pub(crate) fn parse_arguments(raw: &str) -> Result<Value, String> {
     }
 }
 
+/// Like [`parse_arguments`], where the end of the answer may be missing: nothing is no sign
+/// of a call without arguments then.
+pub(crate) fn parse_begun_arguments(raw: &str) -> Result<Value, String> {
+    if raw.trim().is_empty() {
+        return Err(unusable(CUT, raw));
+    }
+    parse_arguments(raw)
+}
+
 fn parse(raw: &str) -> Result<Value, String> {
     if raw.trim().is_empty() {
         return Ok(Value::Object(Map::new()));
     }
     serde_json::from_str(raw).map_err(|error| {
         if error.is_eof() {
-            unusable("the arguments were cut before their end", raw)
+            unusable(CUT, raw)
         } else {
             unusable(&format!("the arguments are no valid JSON ({error})"), raw)
         }

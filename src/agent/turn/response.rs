@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use crate::agent::message::{AssistantPart, ProviderData};
 use crate::agent::provider::{StopReason, Usage};
 use crate::agent::tool::dispatcher::Call;
-use crate::agent::tool::set::parse_arguments;
+use crate::agent::tool::set::{parse_arguments, parse_begun_arguments};
 
 /// The parts of an answer so far.
 #[derive(Debug, Default)]
@@ -122,7 +122,8 @@ impl Response {
     ) -> (Vec<AssistantPart>, Vec<Call>) {
         let mut parts = Vec::with_capacity(self.parts.len());
         let mut calls: Vec<Call> = Vec::new();
-        for piece in self.parts {
+        let last = self.parts.len().saturating_sub(1);
+        for (position, piece) in self.parts.into_iter().enumerate() {
             match piece {
                 Piece::Text(text) => parts.push(AssistantPart::Text { text: text.into() }),
                 Piece::Reasoning {
@@ -138,7 +139,14 @@ impl Response {
                     arguments,
                     provider_data,
                 } => {
-                    let parsed = parse_arguments(&arguments).map(Arc::new);
+                    // The output limit may fall right before the first argument.
+                    let cut = position == last && self.stop_reason == Some(StopReason::Length);
+                    let parsed = if cut {
+                        parse_begun_arguments(&arguments)
+                    } else {
+                        parse_arguments(&arguments)
+                    };
+                    let parsed = parsed.map(Arc::new);
                     if !complete && parsed.is_err() {
                         continue;
                     }
