@@ -119,7 +119,12 @@ describe('the stream of a turn', () => {
   test('of a failed turn fails with the very error of the turn', async () => {
     const error = AgentError.from({ code: 'PROVIDER_ERROR', message: 'down', retryable: true, source: 'provider' });
     const stream = toUIMessageStream(source([started(1), text('ha', 2), failed(3)], error));
-    await expect(chunksOf(stream)).rejects.toBe(error);
+    const types: string[] = [];
+    const reading = (async () => {
+      for await (const chunk of stream) types.push(chunk.type);
+    })();
+    await expect(reading).rejects.toBe(error);
+    expect(types).toEqual(['start', 'start-step', 'text-start', 'text-delta']);
   });
 
   test('when nobody reads it any more only stops listening', async () => {

@@ -74,6 +74,26 @@ describe('a message that is lost on the way', () => {
     expect(wire.of('detach')).toEqual([{ subscription: 1 }, { subscription: 2 }]);
   });
 
+  test('and that could not be fetched is still taken from the first channel when it comes after all', async () => {
+    await open({
+      attach: () => {
+        throw 'lost';
+      },
+    });
+    const turn = session.send('hi');
+    const events = record(turn);
+    await settled();
+    wire.push(0, started(1));
+    const late = wire.skip(0);
+    wire.push(0, completed(3, 'a'));
+    behind(3);
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(wire.of('attach')).toHaveLength(1);
+    wire.pushAs(0, late, text('a', 2));
+    expect(words(events)).toBe('a');
+    expect(await turn.text()).toBe('a');
+  });
+
   test('also when it was the last one of the turn', async () => {
     await open();
     const turn = session.send('hi');

@@ -288,6 +288,28 @@ describe('cancelling', () => {
     await expect(turn.cancel()).resolves.toBeUndefined();
   });
 
+  test('of a message that was refused asks the agent for nothing', async () => {
+    await open({
+      send_message: () => {
+        throw { code: 'SESSION_BUSY', message: 'a turn is running', retryable: true, source: 'agent' };
+      },
+    });
+    const turn = session.send('hi');
+    await turn.result().catch(() => undefined);
+    await turn.cancel();
+    expect(wire.of('cancel')).toEqual([]);
+  });
+
+  test('leaves nothing behind on a signal that outlives the turn', async () => {
+    await open();
+    const { signal } = new AbortController();
+    const removed = vi.spyOn(signal, 'removeEventListener');
+    const turn = session.send('hi', { signal });
+    wire.push(0, started(1), completed(2));
+    await turn.result();
+    expect(removed).toHaveBeenCalledExactlyOnceWith('abort', expect.any(Function));
+  });
+
   test('after the end asks the agent for nothing', async () => {
     await open();
     const turn = session.send('hi');
