@@ -73,10 +73,19 @@ async fn a_call_and_its_results_are_kept_or_dropped_whole() {
             rig.send("next").await;
             let lines = said(turns_asked(&rig.provider).last().unwrap());
             assert!(lines[0].starts_with("summary: "), "{lines:?}");
-            assert_eq!(lines[1], "user: Use the tool.", "the latest user message stays");
+            assert_eq!(
+                lines[1], "user: Use the tool.",
+                "the latest user message stays"
+            );
             assert_eq!(*lines.last().unwrap(), "user: next");
-            let calls = lines.iter().filter(|line| line.contains("ro_echo>")).count();
-            let results = lines.iter().filter(|line| line.starts_with("result ")).count();
+            let calls = lines
+                .iter()
+                .filter(|line| line.contains("ro_echo>"))
+                .count();
+            let results = lines
+                .iter()
+                .filter(|line| line.starts_with("result "))
+                .count();
             assert_eq!(calls, results, "{lines:?}");
             rig.epilogue().await;
         }
@@ -129,7 +138,10 @@ async fn calls_of_the_newest_round_survive_a_compaction_with_their_results() {
         assert!(tail[2].starts_with("result c1: aaaa"), "the start is kept");
         assert_eq!(tail[3], r#"result c2: {"n":1}"#);
         if tokens_of_history == 0 {
-            assert!(tail[2].contains("bytes left out"), "shortened with a notice");
+            assert!(
+                tail[2].contains("bytes left out"),
+                "shortened with a notice"
+            );
         }
         rig.epilogue().await;
     }
@@ -143,16 +155,19 @@ async fn a_message_larger_than_the_window_is_sent_once_and_then_the_turn_fails()
         (vec![], "频".repeat(12_000)),
         (marked_turns(2, 50), "x".repeat(40_000)),
     ] {
-        let provider = well_summarised(provider_with_window(1_000)).always(|_| {
-            [error(ProviderErrorKind::ContextLengthExceeded, "too long")]
-        });
+        let provider = well_summarised(provider_with_window(1_000))
+            .always(|_| [error(ProviderErrorKind::ContextLengthExceeded, "too long")]);
         let storage = storage_with(history);
         let rig = Rig::resumed(provider, compacting(), storage, STORED, |builder| builder).await;
         let events = rig.send(message.as_str()).await;
         let failure = failure(&events);
         assert_eq!(failure.code, ErrorCode::CompactError);
         assert!(!failure.retryable);
-        assert!(rig.provider.request_count() <= 3, "{}", rig.provider.request_count());
+        assert!(
+            rig.provider.request_count() <= 3,
+            "{}",
+            rig.provider.request_count()
+        );
         let asked = turns_asked(&rig.provider);
         assert_eq!(*said(&asked[0]).last().unwrap(), format!("user: {message}"));
         rig.epilogue().await;
@@ -163,18 +178,26 @@ async fn a_message_larger_than_the_window_is_sent_once_and_then_the_turn_fails()
 async fn an_old_result_larger_than_the_window_does_not_stop_a_turn() {
     // C4
     for rounds in [1, 3] {
-        let provider = well_summarised(provider_with_window(1_000))
-            .always(|_| [text("ok"), done()]);
+        let provider =
+            well_summarised(provider_with_window(1_000)).always(|_| [text("ok"), done()]);
         let storage = storage_with(tool_rounds(rounds, &"o".repeat(40_000)));
         let rig = Rig::resumed(provider, compacting(), storage, STORED, |builder| builder).await;
         let events = rig.send("next").await;
         assert_eq!(
             kinds(&events),
-            ["turnStarted", "contextCompacted", "textDelta", "turnComplete"]
+            [
+                "turnStarted",
+                "contextCompacted",
+                "textDelta",
+                "turnComplete"
+            ]
         );
         assert!(rig.provider.request_count() <= 3);
         for request in rig.provider.requests() {
-            assert!(all_said(&request).len() < 4_000, "a request fits the window");
+            assert!(
+                all_said(&request).len() < 4_000,
+                "a request fits the window"
+            );
         }
         rig.epilogue().await;
     }
@@ -192,7 +215,11 @@ async fn a_result_of_the_running_turn_larger_than_the_window_is_shortened() {
     .await;
     let events = rig.send("look").await;
     assert_eq!(compacted(&events).len(), 1);
-    assert_eq!(rig.provider.request_count(), 2, "nothing is gone, so no summary is asked for");
+    assert_eq!(
+        rig.provider.request_count(),
+        2,
+        "nothing is gone, so no summary is asked for"
+    );
     let lines = said(&rig.request(2));
     assert_eq!(lines[..2], ["user: look", "assistant: <c1 big>"]);
     assert!(lines[2].contains("of 60000 bytes left out"), "{}", lines[2]);
@@ -226,9 +253,16 @@ async fn a_compaction_that_frees_nothing_is_silent_and_free() {
             }
             let newest = turns_asked(&rig.provider);
             assert_eq!(newest.len(), n + 1, "every turn runs");
-            assert_eq!(*said(newest.last().unwrap()).last().unwrap(), format!("user: {message}"));
+            assert_eq!(
+                *said(newest.last().unwrap()).last().unwrap(),
+                format!("user: {message}")
+            );
         }
-        assert_eq!(summaries_asked(&rig.provider), tried, "no summary is paid for nothing");
+        assert_eq!(
+            summaries_asked(&rig.provider),
+            tried,
+            "no summary is paid for nothing"
+        );
         assert_eq!(compactions(&rig.stored()), tried);
         rig.epilogue().await;
     }
@@ -248,24 +282,43 @@ async fn a_summary_that_is_empty_or_cut_or_fails_is_replaced_by_truncation() {
         || vec![text("half"), error(ProviderErrorKind::Overloaded, "busy")],
     ];
     for script in scripts {
-        let provider = summarised_by(provider_with_window(1_000), script)
-            .always(|_| [text("ok"), done()]);
+        let provider =
+            summarised_by(provider_with_window(1_000), script).always(|_| [text("ok"), done()]);
         let storage = storage_with(marked_turns(10, 50));
         let rig = Rig::resumed(provider, keeping(4), storage, STORED, |builder| builder).await;
         let events = rig.send("next").await;
         assert_eq!(
             kinds(&events),
-            ["turnStarted", "warning", "contextCompacted", "textDelta", "turnComplete"]
+            [
+                "turnStarted",
+                "warning",
+                "contextCompacted",
+                "textDelta",
+                "turnComplete"
+            ]
         );
         assert_eq!(compacted(&events)[0].0, CompactMethod::Truncated);
         assert_eq!(summaries_asked(&rig.provider), 1, "asked once, not again");
         let lines = said(turns_asked(&rig.provider).last().unwrap());
-        let summaries: Vec<&String> =
-            lines.iter().filter(|line| line.starts_with("summary: ")).collect();
+        let summaries: Vec<&String> = lines
+            .iter()
+            .filter(|line| line.starts_with("summary: "))
+            .collect();
         assert_eq!(summaries.len(), 1);
-        assert!(summaries[0].contains("removed"), "it says what happened: {summaries:?}");
-        assert_eq!(markers(summaries[0]), Vec::<usize>::new(), "no old reply as a summary");
-        assert_eq!(markers(&lines.join("\n")), [18, 19, 20], "the newest units stay");
+        assert!(
+            summaries[0].contains("removed"),
+            "it says what happened: {summaries:?}"
+        );
+        assert_eq!(
+            markers(summaries[0]),
+            Vec::<usize>::new(),
+            "no old reply as a summary"
+        );
+        assert_eq!(
+            markers(&lines.join("\n")),
+            [18, 19, 20],
+            "the newest units stay"
+        );
         rig.epilogue().await;
     }
 }
@@ -278,26 +331,50 @@ async fn a_second_compaction_knows_all_that_the_first_one_kept() {
     let first = rig.request(1);
     assert!(asks_for_summary(&first));
     let kept_from = markers(&all_said(&first)).len() + 1;
-    assert_eq!(markers(&all_said(&first)), (1..kept_from).collect::<Vec<_>>());
+    assert_eq!(
+        markers(&all_said(&first)),
+        (1..kept_from).collect::<Vec<_>>()
+    );
 
     for n in 41..=50 {
         rig.send(marked(n, 40).as_str()).await;
     }
     let before = said(turns_asked(&rig.provider).last().unwrap());
-    assert_eq!(markers(&before.join("\n")), (kept_from..=50).collect::<Vec<_>>());
+    assert_eq!(
+        markers(&before.join("\n")),
+        (kept_from..=50).collect::<Vec<_>>()
+    );
     let outcome = rig.session.compact().await.unwrap();
     assert_eq!(outcome.method, Some(CompactMethod::Summarized));
     let second = all_said(&rig.provider.last_request().unwrap());
-    assert_eq!(second.matches("SUMMARY").count(), 1, "the first summary is read");
+    assert_eq!(
+        second.matches("SUMMARY").count(),
+        1,
+        "the first summary is read"
+    );
     rig.send("next").await;
     let after = said(turns_asked(&rig.provider).last().unwrap());
     let kept = markers(&after.join("\n"));
     let gone: Vec<usize> = (kept_from..kept[0]).collect();
-    assert_eq!(markers(&second), gone, "each message that goes is read once");
-    assert_eq!(kept, (kept[0]..=50).collect::<Vec<_>>(), "nothing between is lost");
-    let summaries = after.iter().filter(|line| line.starts_with("summary: ")).count();
+    assert_eq!(
+        markers(&second),
+        gone,
+        "each message that goes is read once"
+    );
+    assert_eq!(
+        kept,
+        (kept[0]..=50).collect::<Vec<_>>(),
+        "nothing between is lost"
+    );
+    let summaries = after
+        .iter()
+        .filter(|line| line.starts_with("summary: "))
+        .count();
     assert_eq!(summaries, 1);
-    assert_eq!(outcome.messages_removed as usize, before.len() + 2 - after.len());
+    assert_eq!(
+        outcome.messages_removed as usize,
+        before.len() + 2 - after.len()
+    );
     rig.epilogue().await;
 }
 
@@ -327,7 +404,11 @@ async fn a_compaction_survives_a_restart() {
         }
         assert_eq!(summaries_asked(&rig.provider), 1, "no new compaction");
         let history = rig.agent.session_history(STORED, None, 0).await.unwrap();
-        let users_and_answers = history.events.iter().filter(|event| event.is_message()).count();
+        let users_and_answers = history
+            .events
+            .iter()
+            .filter(|event| event.is_message())
+            .count();
         assert_eq!(users_and_answers, 40 + 8, "the whole history can be shown");
         rig.epilogue().await;
     }
@@ -344,8 +425,14 @@ async fn a_note_lives_exactly_as_long_as_its_message() {
     history.push(cut_message(0, "CUT-B", Interruption::Failed));
     history.extend(marked_turns(1, 20));
     let provider = summarised_by(provider(), || vec![done()]).always(|_| [text("ok"), done()]);
-    let rig = Rig::resumed(provider, keeping(8), storage_with(history), STORED, |builder| builder)
-        .await;
+    let rig = Rig::resumed(
+        provider,
+        keeping(8),
+        storage_with(history),
+        STORED,
+        |builder| builder,
+    )
+    .await;
     rig.send("look").await;
     let whole = rig.request(1);
     let mut remaining = Vec::new();
@@ -366,7 +453,12 @@ async fn a_note_lives_exactly_as_long_as_its_message() {
                 assert_eq!(lines[at + 1], note);
             }
         }
-        remaining.push(lines.iter().filter(|line| line.starts_with("note: ")).count());
+        remaining.push(
+            lines
+                .iter()
+                .filter(|line| line.starts_with("note: "))
+                .count(),
+        );
     }
     assert_eq!(remaining[0], 1, "one note went, one stayed: {remaining:?}");
     assert_eq!(remaining[2], 0, "{remaining:?}");
@@ -392,6 +484,10 @@ async fn the_note_of_a_message_that_is_kept_alone_is_kept_too() {
     rig.session.compact().await.unwrap();
     rig.send("next").await;
     let lines = said(&rig.provider.last_request().unwrap());
-    assert_eq!(lines[1..3], ["user: The task.", "note: [此消息因错误而中断]"], "{lines:?}");
+    assert_eq!(
+        lines[1..3],
+        ["user: The task.", "note: [此消息因错误而中断]"],
+        "{lines:?}"
+    );
     rig.epilogue().await;
 }

@@ -20,7 +20,10 @@ use crate::said::{all_said, said};
 
 /// A PNG by its first bytes, of about three megabytes.
 pub(crate) fn picture() -> ContentBlock {
-    ContentBlock::image("image/png", format!("iVBORw0KGgoA{}", "A".repeat(4_000_000)))
+    ContentBlock::image(
+        "image/png",
+        format!("iVBORw0KGgoA{}", "A".repeat(4_000_000)),
+    )
 }
 
 fn overflow() -> youyou_agent::testing::Step {
@@ -31,7 +34,10 @@ fn overflow() -> youyou_agent::testing::Step {
 fn han_characters(request: &ChatRequest) -> usize {
     let system: String = request.system.iter().map(|block| &*block.text).collect();
     let is_han = |c: &char| ('\u{4e00}'..='\u{9fff}').contains(c);
-    format!("{system}{}", all_said(request)).chars().filter(is_han).count()
+    format!("{system}{}", all_said(request))
+        .chars()
+        .filter(is_han)
+        .count()
 }
 
 #[tokio::test(start_paused = true)]
@@ -49,9 +55,17 @@ async fn chinese_text_is_compacted_before_the_provider_has_to_refuse_it() {
     for _ in 0..30 {
         let events = rig.send("频".repeat(400)).await;
         assert!(!kinds(&events).contains(&"error"), "{:?}", kinds(&events));
-        compacted += kinds(&events).iter().filter(|kind| **kind == "contextCompacted").count();
+        compacted += kinds(&events)
+            .iter()
+            .filter(|kind| **kind == "contextCompacted")
+            .count();
     }
-    let largest = rig.provider.requests().iter().map(|request| han_characters(request)).max();
+    let largest = rig
+        .provider
+        .requests()
+        .iter()
+        .map(|request| han_characters(request))
+        .max();
     assert!(largest.unwrap() <= 8_000, "{largest:?}");
     assert!(largest.unwrap() > 5_000, "the window is used: {largest:?}");
     assert!((1..=6).contains(&compacted), "{compacted} compactions");
@@ -62,7 +76,9 @@ async fn chinese_text_is_compacted_before_the_provider_has_to_refuse_it() {
 async fn a_first_message_with_a_picture_reaches_the_model_as_it_is() {
     // C14
     let rig = Rig::new(provider().reply([text("a cat"), done()])).await;
-    let events = rig.send(vec![ContentBlock::text("what is it?"), picture()]).await;
+    let events = rig
+        .send(vec![ContentBlock::text("what is it?"), picture()])
+        .await;
     assert_eq!(kinds(&events), ["turnStarted", "textDelta", "turnComplete"]);
     let request = rig.request(1);
     let youyou_agent::Message::User(user) = &**request.messages.iter().next().unwrap() else {
@@ -70,7 +86,10 @@ async fn a_first_message_with_a_picture_reaches_the_model_as_it_is() {
     };
     assert_eq!(user.content, [ContentBlock::text("what is it?"), picture()]);
     let tokens = rig.session.info().context_tokens;
-    assert!((1_600..1_700).contains(&tokens), "a fixed cost, not that of the bytes: {tokens}");
+    assert!(
+        (1_600..1_700).contains(&tokens),
+        "a fixed cost, not that of the bytes: {tokens}"
+    );
     rig.epilogue().await;
 }
 
@@ -79,9 +98,15 @@ async fn only_the_typed_kind_counts_as_an_overflow() {
     // C16
     for (kind, message) in [
         (ProviderErrorKind::Other, "invalid token context"),
-        (ProviderErrorKind::InvalidRequest, "maximum context length is 8192 tokens"),
+        (
+            ProviderErrorKind::InvalidRequest,
+            "maximum context length is 8192 tokens",
+        ),
         (ProviderErrorKind::Auth, "context_length_exceeded"),
-        (ProviderErrorKind::Quota, "too many tokens, prompt is too long"),
+        (
+            ProviderErrorKind::Quota,
+            "too many tokens, prompt is too long",
+        ),
     ] {
         let provider = well_summarised(provider()).reply([error(kind.clone(), message)]);
         let storage = storage_with(marked_turns(5, 50));
@@ -93,18 +118,29 @@ async fn only_the_typed_kind_counts_as_an_overflow() {
         };
         assert_eq!(error.code, ErrorCode::ProviderError);
         assert_eq!(error.source, ErrorSource::Provider);
-        assert!(error.message.contains(message), "as it came: {}", error.message);
+        assert!(
+            error.message.contains(message),
+            "as it came: {}",
+            error.message
+        );
         assert_eq!(rig.provider.request_count(), 1);
         assert_eq!(compactions(&rig.stored()), 0);
         rig.epilogue().await;
     }
-    let provider = well_summarised(provider()).reply([overflow()]).reply([text("ok"), done()]);
+    let provider = well_summarised(provider())
+        .reply([overflow()])
+        .reply([text("ok"), done()]);
     let storage = storage_with(marked_turns(5, 50));
     let rig = Rig::resumed(provider, compacting(), storage, STORED, |builder| builder).await;
     let events = rig.send("next").await;
     assert_eq!(
         kinds(&events),
-        ["turnStarted", "contextCompacted", "textDelta", "turnComplete"]
+        [
+            "turnStarted",
+            "contextCompacted",
+            "textDelta",
+            "turnComplete"
+        ]
     );
     rig.epilogue().await;
 }
@@ -127,7 +163,11 @@ async fn a_request_that_overflows_is_compacted_and_tried_once() {
         assert_eq!(error.code, ErrorCode::CompactError);
         assert!(!error.retryable);
         assert!(error.message.contains("提示词过长"), "{}", error.message);
-        assert_eq!(rig.provider.request_count(), turn * 3, "request, summary, one retry");
+        assert_eq!(
+            rig.provider.request_count(),
+            turn * 3,
+            "request, summary, one retry"
+        );
         assert_eq!(summaries_asked(&rig.provider), turn);
         assert!(asks_for_summary(&rig.request(turn * 3 - 1)));
     }
@@ -192,7 +232,10 @@ async fn truncation_takes_any_number_of_units() {
             if asked.len() > 1 {
                 let units = |request: &ChatRequest| {
                     let lines = said(request);
-                    lines.iter().filter(|line| line.starts_with(['u', 'a'])).count()
+                    lines
+                        .iter()
+                        .filter(|line| line.starts_with(['u', 'a']))
+                        .count()
                 };
                 assert!(units(&asked[1]) <= units(&asked[0]));
                 assert!(units(&asked[1]) <= (keep as usize).max(1) + 1);
@@ -215,12 +258,21 @@ async fn a_compact_model_that_is_not_there_means_truncation() {
     let events = rig.send("next").await;
     assert_eq!(
         kinds(&events),
-        ["turnStarted", "warning", "contextCompacted", "textDelta", "turnComplete"]
+        [
+            "turnStarted",
+            "warning",
+            "contextCompacted",
+            "textDelta",
+            "turnComplete"
+        ]
     );
     let AgentEventKind::Warning { message, .. } = &events[1].kind else {
         panic!("{events:?}");
     };
-    assert!(message.contains("nope"), "the warning names the model: {message}");
+    assert!(
+        message.contains("nope"),
+        "the warning names the model: {message}"
+    );
     assert_eq!(rig.provider.request_count(), 1);
     rig.epilogue().await;
 }
@@ -251,7 +303,10 @@ async fn a_compact_model_that_failed_is_tried_again_at_the_next_compaction() {
             }
         }
     }
-    assert_eq!(methods[..2], [CompactMethod::Truncated, CompactMethod::Summarized]);
+    assert_eq!(
+        methods[..2],
+        [CompactMethod::Truncated, CompactMethod::Summarized]
+    );
     assert_eq!(summariser.violations(), Vec::<String>::new());
     let asked = summariser.requests();
     assert!(asked.iter().all(|request| asks_for_summary(request)));
@@ -278,9 +333,17 @@ async fn a_request_for_a_summary_has_no_tools_and_fits_the_model_that_writes_it(
     let mut history = marked_turns(20, 450);
     history.insert(2, user_message(0, "字".repeat(1_500).as_str()));
     let other = summariser.clone();
-    let rig = Rig::resumed(provider, settings, storage_with(history), STORED, move |builder| {
-        builder.provider(other).tool(RecordingTool::read_only("ro_echo"))
-    })
+    let rig = Rig::resumed(
+        provider,
+        settings,
+        storage_with(history),
+        STORED,
+        move |builder| {
+            builder
+                .provider(other)
+                .tool(RecordingTool::read_only("ro_echo"))
+        },
+    )
     .await;
     let events = rig.send("next").await;
     assert!(kinds(&events).contains(&"contextCompacted"));
@@ -288,12 +351,21 @@ async fn a_request_for_a_summary_has_no_tools_and_fits_the_model_that_writes_it(
     assert!(request.tools.is_empty());
     assert!(request.max_tokens.is_some_and(|limit| limit <= 5_000));
     let asked = all_said(&request);
-    let tokens = asked.chars().map(|c| if c.is_ascii() { 1 } else { 4 }).sum::<usize>() / 4;
+    let tokens = asked
+        .chars()
+        .map(|c| if c.is_ascii() { 1 } else { 4 })
+        .sum::<usize>()
+        / 4;
     assert!(tokens < 2_000, "{tokens} tokens for a window of 2000");
     assert!(asked.contains("messages left out here for length"));
     assert!(markers(&asked).len() > 1, "as much as fits is read");
-    let summary = said(turns_asked(&rig.provider).last().unwrap())[0].chars().count();
-    assert!(summary <= 5_100, "the summary is capped at a quarter of the window: {summary}");
+    let summary = said(turns_asked(&rig.provider).last().unwrap())[0]
+        .chars()
+        .count();
+    assert!(
+        summary <= 5_100,
+        "the summary is capped at a quarter of the window: {summary}"
+    );
     rig.epilogue().await;
 }
 
@@ -327,22 +399,28 @@ async fn instructions_and_tools_larger_than_the_window_fail_before_any_call() {
 
 #[tokio::test(start_paused = true)]
 async fn a_cancelled_compaction_changes_nothing() {
-    let provider = summarised_by(provider(), || vec![text("half"), wait()])
-        .always(|_| [text("ok"), done()]);
+    let provider =
+        summarised_by(provider(), || vec![text("half"), wait()]).always(|_| [text("ok"), done()]);
     let storage = storage_with(marked_turns(10, 50));
     let rig = Rig::resumed(provider, compacting(), storage, STORED, |builder| builder).await;
     let before = rig.stored();
     let session = rig.session.clone();
     let compacting = tokio::spawn(async move { session.compact().await });
     rig.provider.asked(1).await;
-    assert_eq!(rig.session.send("now?").unwrap_err().code, ErrorCode::SessionBusy);
+    assert_eq!(
+        rig.session.send("now?").unwrap_err().code,
+        ErrorCode::SessionBusy
+    );
     assert!(rig.session.cancel(None));
     let refused = compacting.await.unwrap().unwrap_err();
     assert_eq!(refused.code, ErrorCode::RequestCancelled);
     assert_eq!(rig.provider.dropped(), 1, "the request is gone");
     assert_eq!(rig.stored(), before);
     rig.send("next").await;
-    assert_eq!(markers(&all_said(&rig.provider.last_request().unwrap())), Vec::from_iter(1..=20));
+    assert_eq!(
+        markers(&all_said(&rig.provider.last_request().unwrap())),
+        Vec::from_iter(1..=20)
+    );
     rig.epilogue().await;
 }
 
@@ -400,15 +478,24 @@ async fn a_window_as_small_as_it_may_be_ends_in_an_error_not_in_a_loop() {
             context_window: window,
             ..vision_model("small")
         };
-        let provider = well_summarised(provider()).model(small).always(|_| [overflow()]);
-        let rig = Rig::with(Arc::new(provider).as_ref().clone(), compacting(), |builder| builder)
-            .await;
+        let provider = well_summarised(provider())
+            .model(small)
+            .always(|_| [overflow()]);
+        let rig = Rig::with(
+            Arc::new(provider).as_ref().clone(),
+            compacting(),
+            |builder| builder,
+        )
+        .await;
         let options = youyou_agent::SendOptions {
             model_id: Some("small".to_owned()),
             ..Default::default()
         };
         for _ in 0..3 {
-            let turn = rig.session.send_with("hello there", options.clone()).unwrap();
+            let turn = rig
+                .session
+                .send_with("hello there", options.clone())
+                .unwrap();
             let outcome = turn.outcome().await;
             assert_eq!(outcome.error.unwrap().code, ErrorCode::CompactError);
         }

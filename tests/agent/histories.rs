@@ -45,7 +45,10 @@ pub(crate) fn well_summarised(provider: ScriptedProvider) -> ScriptedProvider {
 /// How many requests for a summary there were.
 pub(crate) fn summaries_asked(provider: &ScriptedProvider) -> usize {
     let requests = provider.requests();
-    requests.iter().filter(|request| asks_for_summary(request)).count()
+    requests
+        .iter()
+        .filter(|request| asks_for_summary(request))
+        .count()
 }
 
 /// The requests that were none for a summary.
@@ -58,10 +61,10 @@ pub(crate) fn turns_asked(provider: &ScriptedProvider) -> Vec<std::sync::Arc<Cha
 /// A storage with one session of these events, numbered anew after its creation.
 pub(crate) fn storage_with(events: impl IntoIterator<Item = SessionEvent>) -> InMemorySessions {
     let storage = InMemorySessions::new();
-    let events = events.into_iter().zip(1..).map(|(event, index)| SessionEvent {
-        index,
-        ..event
-    });
+    let events = events
+        .into_iter()
+        .zip(1..)
+        .map(|(event, index)| SessionEvent { index, ..event });
     storage.preload(STORED, [session_created(0, "A title", MODEL)]);
     storage.preload(STORED, events);
     storage

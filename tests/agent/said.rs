@@ -8,7 +8,11 @@ use youyou_agent::{
 /// The messages of a request: `user: ..`, `summary: ..`, `skill: ..`, `assistant: ..` with
 /// its calls as `<id tool>`, `result id: ..` (`error id: ..` for a failure), `note: ..`.
 pub(crate) fn said(request: &ChatRequest) -> Vec<String> {
-    request.messages.iter().map(|message| line(message)).collect()
+    request
+        .messages
+        .iter()
+        .map(|message| line(message))
+        .collect()
 }
 
 /// The same as one text, for a look whether something is in there at all.
@@ -59,7 +63,10 @@ fn part(part: &AssistantPart) -> String {
 
 /// Stored events, a line per event: what [`said`] is for a request.
 pub(crate) fn stored_lines(events: &[SessionEvent]) -> Vec<String> {
-    events.iter().map(|event| stored_line(&event.kind)).collect()
+    events
+        .iter()
+        .map(|event| stored_line(&event.kind))
+        .collect()
 }
 
 fn stored_line(kind: &SessionEventKind) -> String {

@@ -43,17 +43,22 @@ pub(crate) fn head(whole: &str, tokens: u64) -> &str {
     }
 }
 
-/// CJK, kana, hangul, full-width forms and emoji.
+/// CJK, kana and hangul of any width, full-width forms and emoji.
 fn is_wide(c: char) -> bool {
     matches!(u32::from(c),
-        0x1100..=0x115f
+        0x1100..=0x11ff
+        | 0x231a..=0x231b
+        | 0x23e9..=0x23f3
+        | 0x25fd..=0x25fe
         | 0x2600..=0x27bf
+        | 0x2b1b..=0x2b55
         | 0x2e80..=0xa4cf
-        | 0xac00..=0xd7a3
+        | 0xa960..=0xa97f
+        | 0xac00..=0xd7ff
         | 0xf900..=0xfaff
         | 0xfe30..=0xfe4f
-        | 0xff00..=0xff60
-        | 0xffe0..=0xffe6
+        | 0xff00..=0xffe6
+        | 0x16fe0..=0x1b2ff
         | 0x1f000..=0x1faff
         | 0x20000..=0x3fffd)
 }

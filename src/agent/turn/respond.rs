@@ -230,7 +230,10 @@ impl TurnRun {
         if context.tokens() <= limit || self.compaction_refused || !context.may_compact() {
             return Ok(false);
         }
-        self.compact(Trigger::Estimate, limit).await
+        // Compactions count by the estimate; the limit may have been passed by the
+        // provider's own count.
+        let wanted = limit * context.estimated_tokens() / context.tokens().max(1);
+        self.compact(Trigger::Estimate, wanted).await
     }
 
     async fn recover_from_overflow(
