@@ -67,4 +67,9 @@ pub(crate) enum JsonValue {
 }
 
 #[cfg(test)]
+#[expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that cannot go on fails"
+)]
 mod tests;

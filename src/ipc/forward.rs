@@ -116,11 +116,13 @@ enum Kind {
 
 /// Kind, step and text of a delta.
 fn delta_of(kind: &AgentEventKind) -> Option<(Kind, u32, &str)> {
-    match kind {
-        AgentEventKind::TextDelta { step, delta, .. } => Some((Kind::Text, *step, delta)),
-        AgentEventKind::ReasoningDelta { step, delta, .. } => Some((Kind::Reasoning, *step, delta)),
-        _ => None,
+    if let AgentEventKind::TextDelta { step, delta, .. } = kind {
+        return Some((Kind::Text, *step, delta));
     }
+    if let AgentEventKind::ReasoningDelta { step, delta, .. } = kind {
+        return Some((Kind::Reasoning, *step, delta));
+    }
+    None
 }
 
 /// The size of both texts in one message, if they may be one.
@@ -136,11 +138,12 @@ fn joined_bytes(event: &AgentEvent, next: &AgentEvent, bytes: usize) -> Option<u
 }
 
 fn first_sequence(event: &AgentEvent) -> u64 {
-    match &event.kind {
-        AgentEventKind::TextDelta { first_sequence, .. }
-        | AgentEventKind::ReasoningDelta { first_sequence, .. } => *first_sequence,
-        _ => event.sequence,
+    if let AgentEventKind::TextDelta { first_sequence, .. }
+    | AgentEventKind::ReasoningDelta { first_sequence, .. } = &event.kind
+    {
+        return *first_sequence;
     }
+    event.sequence
 }
 
 fn append(event: &mut AgentEvent, next: AgentEvent) {
@@ -214,4 +217,9 @@ impl Flow {
 }
 
 #[cfg(test)]
+#[expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that cannot go on fails"
+)]
 mod tests;

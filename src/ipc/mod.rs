@@ -46,6 +46,9 @@ const EXIT_LIMIT: Duration = Duration::from_secs(60);
 /// The agent is built while the app starts. If that fails, the app does not start, and the
 /// error says the code and what to do.
 ///
+/// Pages may call it once a capability of the app grants `youyou-agent:default` to the
+/// labels of their windows.
+///
 /// # Examples
 /// ```no_run
 /// use youyou_agent::{AgentBuilder, AgentConfig};

@@ -103,6 +103,7 @@ impl<T: Clone> Requests<T> {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 mod tests {
     use super::*;
 

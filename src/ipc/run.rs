@@ -34,6 +34,7 @@ where
 }
 
 #[cfg(test)]
+#[expect(clippy::panic, reason = "one test is about a panic")]
 mod tests {
     use super::*;
 

@@ -62,7 +62,6 @@ impl Ipc {
     }
 
     #[cfg(feature = "__ipc-test")]
-    #[expect(clippy::panic, reason = "tests force one in each command")]
     fn panic_if_wanted(&self) {
         assert!(
             !self.panics.load(std::sync::atomic::Ordering::SeqCst),

@@ -1,6 +1,7 @@
 //! The plugin layer in an app without a webview: Tauri's mock runtime.
 
 #![expect(
+    clippy::indexing_slicing,
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,

@@ -86,6 +86,29 @@ fn the_documents_and_the_example_use_the_default_permission() {
     }
 }
 
+// F12
+#[test]
+fn the_largest_number_of_javascript_passes_through_an_event_unchanged() {
+    let largest = (1_u64 << 53) - 1;
+    let event = crate::AgentEvent {
+        session_id: "s".into(),
+        turn_id: "t".into(),
+        timestamp: largest,
+        sequence: largest,
+        kind: crate::AgentEventKind::TurnStarted,
+    };
+    let json = serde_json::to_value(&event).unwrap();
+    for field in ["timestamp", "sequence"] {
+        let number = json.get(field).unwrap();
+        assert_eq!(number.as_u64(), Some(largest));
+        assert_eq!(number.as_f64(), Some(9_007_199_254_740_991.0));
+    }
+    assert_eq!(
+        serde_json::from_value::<crate::AgentEvent>(json).unwrap(),
+        event
+    );
+}
+
 #[cfg(all(feature = "bindings", feature = "__ipc-test"))]
 mod generated {
     use specta_typescript::Typescript;
