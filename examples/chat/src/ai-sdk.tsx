@@ -127,7 +127,7 @@ async function load(): Promise<UIMessage[]> {
   const events: SessionEvent[] = []
   let cursor: number | undefined
   do {
-    const page = await session.history({ cursor, limit: 1_000 })
+    const page = await session.history({ cursor, limit: 500 })
     events.push(...page.events)
     cursor = page.nextCursor
   } while (cursor !== undefined)

@@ -29,7 +29,7 @@ export interface ThreadView {
 }
 
 /** Events per page: big enough for few round trips, small enough not to hold up the window. */
-const PAGE = 1_000
+const PAGE = 500
 
 let pendingCount = 0
 let threadCount = 0

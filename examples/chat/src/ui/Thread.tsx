@@ -1,11 +1,17 @@
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'react'
-import { useVirtualizer } from '@tanstack/react-virtual'
+import { defaultRangeExtractor, useVirtualizer, type Range } from '@tanstack/react-virtual'
 import { useTexts } from '../i18n'
 import type { Item, Retry } from '../state/thread'
 import { Icon } from './icons'
 import { AssistantRow } from './rows/AssistantRow'
 import { CompactionRow, ErrorRow, NoteRow } from './rows/NoteRow'
 import { UserRow } from './rows/UserRow'
+
+/** So many rows are always in the document, so that a short chat can be searched and selected whole. */
+const ALWAYS = 40
+
+const rangeExtractor = (range: Range) =>
+  range.count <= ALWAYS ? Array.from({ length: range.count }, (_, index) => index) : defaultRangeExtractor(range)
 
 interface Props {
   /** A change of it starts at the end again. */
@@ -22,13 +28,18 @@ const WAITING = 'waiting'
 const AT_END = 60
 
 /**
- * The messages, only those in view in the document: 10,000 cost as much as ten.
+ * The messages; of a long thread only those in view are in the document, so that 10,000
+ * cost as much as fifty.
  * It follows the end while the reader is there, and holds still when they scrolled away.
  */
 export function Thread({ threadKey, items, waiting, onRetry }: Props) {
   const { t } = useTexts()
   const scroller = useRef<HTMLDivElement>(null)
   const holding = useRef(0)
+  /** Whether the reader is at the end; written on scrolling and unfolding only. */
+  const pinned = useRef(true)
+  /** Where the thread was last scrolled to. */
+  const top = useRef(0)
   const [away, setAway] = useState(false)
   const count = items.length + (waiting ? 1 : 0)
 
@@ -37,37 +48,63 @@ export function Thread({ threadKey, items, waiting, onRetry }: Props) {
     getScrollElement: () => scroller.current,
     estimateSize: (index) => estimate(items[index]),
     getItemKey: (index) => items[index]?.key ?? WAITING,
-    overscan: 4,
+    overscan: 6,
+    rangeExtractor,
     anchorTo: 'end',
     followOnAppend: true,
     scrollEndThreshold: AT_END,
     paddingEnd: 28,
   })
 
-  useLayoutEffect(() => virtualizer.scrollToEnd(), [virtualizer, threadKey])
+  useLayoutEffect(() => {
+    pinned.current = true
+    virtualizer.scrollToEnd()
+  }, [virtualizer, threadKey])
 
   // A message of one's own is always shown, wherever one was reading.
   const newest = items.at(-1)
   const own = newest?.kind === 'user' ? newest.key : null
   useLayoutEffect(() => {
-    if (own !== null) virtualizer.scrollToEnd()
+    if (own === null) return
+    pinned.current = true
+    virtualizer.scrollToEnd()
   }, [virtualizer, own])
 
   // What a reader unfolds opens downwards in place, also at the end of the thread.
   const holdStill = (event: React.MouseEvent) => {
     if (!(event.target instanceof Element) || !event.target.closest('[aria-expanded]')) return
     virtualizer.options.scrollEndThreshold = -1
+    pinned.current = false
     clearTimeout(holding.current)
     holding.current = window.setTimeout(() => {
       virtualizer.options.scrollEndThreshold = AT_END
+      pinned.current = fromEnd(scroller.current) <= AT_END
     }, 250)
   }
 
   const onScroll = useCallback(() => {
     const element = scroller.current
-    if (element) setAway(element.scrollHeight - element.scrollTop - element.clientHeight > 160)
+    if (!element) return
+    const distance = fromEnd(element)
+    if (distance <= AT_END) pinned.current = true
+    else if (element.scrollTop < top.current) pinned.current = false
+    top.current = element.scrollTop
+    setAway(distance > 160)
   }, [])
   useEffect(onScroll, [onScroll, count])
+
+  // The virtualizer follows the end too, but a frame late when much is added at once.
+  useLayoutEffect(() => {
+    const element = scroller.current
+    if (!element || !pinned.current) return
+    // The reader has scrolled, and the event that says so is still on its way.
+    if (element.scrollTop < top.current - 1 && fromEnd(element) > AT_END) {
+      pinned.current = false
+      return
+    }
+    element.scrollTop = element.scrollHeight
+    top.current = element.scrollTop
+  })
 
   return (
     <div className="thread-area">
@@ -107,7 +144,10 @@ export function Thread({ threadKey, items, waiting, onRetry }: Props) {
           className="icon-button to-bottom"
           aria-label={t.thread.toBottom}
           title={t.thread.toBottom}
-          onClick={() => virtualizer.scrollToEnd()}
+          onClick={() => {
+            pinned.current = true
+            virtualizer.scrollToEnd()
+          }}
         >
           <Icon name="arrowDown" />
         </button>
@@ -132,6 +172,9 @@ function Announcer({ items }: { items: readonly Item[] }) {
     </div>
   )
 }
+
+const fromEnd = (element: HTMLElement | null) =>
+  element ? element.scrollHeight - element.scrollTop - element.clientHeight : 0
 
 interface RowProps {
   item: Item | undefined
