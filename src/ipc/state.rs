@@ -49,10 +49,10 @@ impl Ipc {
         command: &str,
         work: impl Future<Output = Result<T, AgentError>>,
     ) -> Result<T, AgentError> {
-        let contained = contain::future(|| async {
+        let contained = contain::future(|| {
             #[cfg(feature = "__ipc-test")]
             self.panic_if_wanted();
-            work.await
+            work
         });
         contained.await.unwrap_or_else(|panicked| {
             Err(AgentError::internal(format!(

@@ -1,6 +1,7 @@
 //! Attaching, reloading, windows that go away, flow control.
 
 use serde_json::{Value, json};
+use youyou_agent::AgentExt as _;
 use youyou_agent::testing::{Gate, RecordingTool, call, done, gate, text, wait};
 
 use crate::harness::{Harness, kinds, on, text_of};
@@ -211,6 +212,22 @@ fn with_the_option_a_window_that_closes_right_after_a_reload_cancels() {
     page.reload();
     page.destroy();
     let outcome = other.get("wait_turn", json!({ "turnId": turn }));
+    assert_eq!(outcome["status"], "cancelled");
+}
+
+// F7
+#[test]
+fn with_the_option_a_turn_started_in_rust_is_cancelled_with_the_last_attached_window() {
+    let harness = cancelling();
+    let (page, other) = (harness.page("main"), harness.page("other"));
+    let session = page.session();
+    page.attach(&session, None, 1);
+    harness.provider.queue([text("kept"), wait()]);
+    let open = harness.app.agent().current_session().unwrap();
+    let turn = open.send("hi").unwrap();
+    harness.text(1, "kept");
+    page.destroy();
+    let outcome = other.get("wait_turn", json!({ "turnId": turn.id() }));
     assert_eq!(outcome["status"], "cancelled");
 }
 
