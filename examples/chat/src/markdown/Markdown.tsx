@@ -28,7 +28,7 @@ const components: Components = {
       <table>{children}</table>
     </div>
   ),
-  input: (props) => <input {...props} disabled />,
+  input: ({ checked }) => <Task done={checked === true} />,
 }
 
 /** A link that the system's browser opens: the webview itself never leaves the app. */
@@ -53,6 +53,12 @@ function ExternalLink({ href, children }: { href: string; children: ReactNode })
       {children}
     </a>
   )
+}
+
+/** A box of a task list; the model ticks it, the reader cannot. */
+function Task({ done }: { done: boolean }) {
+  const { t } = useTexts()
+  return <input type="checkbox" checked={done} disabled readOnly aria-label={t.thread.task(done)} />
 }
 
 /** Loading an image would tell its server what was asked, so it is a link instead. */

@@ -195,7 +195,7 @@ export const Composer = memo(function Composer({ sessionId, phase, model, onSend
             placeholder={t.composer.placeholder}
             aria-label={t.composer.label}
             aria-haspopup="listbox"
-            aria-expanded={chosen !== undefined}
+            aria-autocomplete="list"
             aria-controls={chosen ? 'skill-menu' : undefined}
             aria-activedescendant={chosen ? `skill-${chosen.name}` : undefined}
             data-testid="composer-input"

@@ -34,9 +34,13 @@ export function Header(props: Props) {
         </button>
       )}
       <ModelPicker modelId={props.modelId} onChange={props.onModel} />
-      <div className="header-title" title={props.title}>
-        {props.title}
-      </div>
+      {props.title ? (
+        <h1 className="header-title" title={props.title}>
+          {props.title}
+        </h1>
+      ) : (
+        <span className="header-title" />
+      )}
       <ContextMeter view={props.view} />
       <button
         type="button"

@@ -67,14 +67,14 @@ function ToolBody({ tool }: { tool: ToolView }) {
   const folded = output !== null && output.length > FOLD && !whole
   return (
     <div className="tool-body">
-      <h3>{t.tool.arguments}</h3>
+      <div className="tool-label">{t.tool.arguments}</div>
       <pre tabIndex={0}>{args}</pre>
       {output !== null && (
         <>
-          <h3>
+          <div className="tool-label">
             {t.tool.output}
             {output !== '' && <CopyButton text={output} label={t.copy} />}
-          </h3>
+          </div>
           <pre tabIndex={0} className={whole ? 'whole' : ''} data-testid="tool-output">
             {output === '' ? t.tool.noOutput : folded ? `${output.slice(0, FOLD)}…` : output}
           </pre>
