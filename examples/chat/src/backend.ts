@@ -49,5 +49,8 @@ export const listMemories = () => invoke<MemoryEntry[]>('list_memories')
 
 export const deleteMemory = (id: string) => invoke<void>('delete_memory', { id })
 
+/** Opens another window of the app: it shows the same agent, live. */
+export const openWindow = () => invoke<void>('open_window', {})
+
 /** Opens a web or mail address with the system's own program. */
 export const openExternal = (url: string) => openUrl(url)

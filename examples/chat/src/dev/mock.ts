@@ -160,6 +160,9 @@ function app(): (command: string, args: Record<string, unknown>) => unknown {
       case 'delete_memory':
         memories = memories.filter((one) => one.id !== args['id'])
         return null
+      case 'open_window':
+        window.open(location.href)
+        return null
       case 'plugin:opener|open_url':
         console.info('opened', args['url'])
         return null

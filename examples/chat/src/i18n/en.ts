@@ -24,6 +24,7 @@ export const en = {
     actions: (title: string) => `Actions for “${title}”`,
     deleted: (title: string) => `“${title}” was deleted.`,
     running: 'A reply is being written',
+    newWindow: 'New window',
     show: 'Show the sidebar',
     hide: 'Hide the sidebar',
     today: 'Today',
@@ -174,6 +175,7 @@ export const en = {
     shortcuts: 'Keyboard',
     shortcut: {
       newSession: 'New chat',
+      newWindow: 'New window',
       search: 'Search chats',
       sidebar: 'Show or hide the sidebar',
       settings: 'Settings',

@@ -26,6 +26,7 @@ export const zh: Texts = {
     actions: (title) => `“${title}”的操作`,
     deleted: (title) => `已删除“${title}”。`,
     running: '正在生成回复',
+    newWindow: '新窗口',
     show: '显示侧边栏',
     hide: '隐藏侧边栏',
     today: '今天',
@@ -175,6 +176,7 @@ export const zh: Texts = {
     shortcuts: '快捷键',
     shortcut: {
       newSession: '新会话',
+      newWindow: '新窗口',
       search: '搜索会话',
       sidebar: '显示或隐藏侧边栏',
       settings: '设置',

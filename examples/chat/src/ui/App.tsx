@@ -1,8 +1,10 @@
 import { useCallback, useEffect, useState } from 'react'
 import type { ContentBlock, SessionSummary } from 'tauri-plugin-youyou-agent-api'
+import { openWindow } from '../backend'
 import { useTexts } from '../i18n'
 import { catalog, DEMO, modelById, reloadCatalog } from '../state/catalog'
 import { chat } from '../state/chat'
+import { factsOf } from '../state/errors'
 import { isNarrow, preferences, showSidebar } from '../state/preferences'
 import { sessions } from '../state/sessions'
 import { useStore } from '../state/store'
@@ -61,11 +63,15 @@ export function App() {
 
   const phase = phaseOf(view, opening)
   const hideSidebar = useCallback(() => showSidebar(false), [])
+  const newWindow = useCallback(() => {
+    openWindow().catch((error: unknown) => toast(factsOf(error).message))
+  }, [])
   const openSettings = useCallback(() => setSettings(true), [])
   const send = useCallback((content: ContentBlock[]) => chat.send(content), [])
   const stop = useCallback(() => chat.stop(), [])
   useShortcuts({
     newSession: () => open(null),
+    newWindow,
     sidebar: () => showSidebar(!preferences.get().sidebar),
     settings: openSettings,
     stop: phase === 'idle' || phase === 'opening' ? null : stop,
@@ -87,6 +93,7 @@ export function App() {
             onRemove={remove}
             onHide={hideSidebar}
             onSettings={openSettings}
+            onWindow={newWindow}
           />
           <div className="scrim" onClick={hideSidebar} />
         </>

@@ -151,6 +151,7 @@ function Shortcuts() {
       <h2>{t.settings.shortcuts}</h2>
       <dl className="shortcuts">
         <Line text={names.newSession}>{shortcut('N')}</Line>
+        <Line text={names.newWindow}>{shortcut('Shift+N')}</Line>
         <Line text={names.search}>{shortcut('K')}</Line>
         <Line text={names.sidebar}>{shortcut('B')}</Line>
         <Line text={names.settings}>{shortcut(',')}</Line>

@@ -15,10 +15,11 @@ interface Props {
   onRemove(session: SessionSummary): void
   onHide(): void
   onSettings(): void
+  onWindow(): void
 }
 
 /** All sessions by date, with search; arrow keys walk through them. */
-export const Sidebar = memo(function Sidebar({ current, onOpen, onRemove, onHide, onSettings }: Props) {
+export const Sidebar = memo(function Sidebar({ current, onOpen, onRemove, onHide, onSettings, onWindow }: Props) {
   const { t, locale } = useTexts()
   const list = useStore(sessions.state)
   const nav = useRef<HTMLElement>(null)
@@ -112,6 +113,16 @@ export const Sidebar = memo(function Sidebar({ current, onOpen, onRemove, onHide
         >
           <Icon name="settings" />
           {t.header.settings}
+        </button>
+        <button
+          type="button"
+          className="icon-button window-button"
+          aria-label={t.sidebar.newWindow}
+          title={`${t.sidebar.newWindow} (${shortcut('Shift+N')})`}
+          data-testid="new-window"
+          onClick={onWindow}
+        >
+          <Icon name="window" />
         </button>
       </div>
     </aside>

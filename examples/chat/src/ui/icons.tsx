@@ -15,6 +15,7 @@ const paths = {
   settings: 'M4 7h9M17 7h3M4 17h3M11 17h9M15 9.5a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5ZM9 19.5a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5Z',
   memory: 'M7 4.5h10v15l-5-3.6-5 3.6z',
   sidebar: 'M4 5h16v14H4zM9.5 5v14',
+  window: 'M4 8h11v11H4zM9 8V5h11v11h-5',
   edit: 'M5 19h3.5L19 8.5 15.5 5 5 15.5zM13 7.5l3.5 3.5',
   trash: 'M5 7h14M10 7V4.5h4V7M7 7l1 13h8l1-13M10.5 11v5.5M13.5 11v5.5',
   file: 'M6 3.5h8l4 4v13H6zM14 3.5v4h4',

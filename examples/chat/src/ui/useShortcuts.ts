@@ -4,6 +4,7 @@ import { showSidebar } from '../state/preferences'
 
 interface Actions {
   newSession(): void
+  newWindow(): void
   sidebar(): void
   settings(): void
   /** `null` while there is nothing to stop. */
@@ -19,13 +20,19 @@ export function useShortcuts(actions: Actions): void {
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       if (composing(event) || event.defaultPrevented) return
-      const { newSession, sidebar, settings, stop } = latest.current
+      const { newSession, newWindow, sidebar, settings, stop } = latest.current
       if (event.key === 'Escape' && stop && !document.querySelector('dialog[open]')) {
         event.preventDefault()
         stop()
         return
       }
-      if (!hasCommandKey(event) || event.shiftKey) return
+      if (!hasCommandKey(event)) return
+      if (event.shiftKey) {
+        if (event.key.toLowerCase() !== 'n') return
+        event.preventDefault()
+        newWindow()
+        return
+      }
       const run = {
         n: newSession,
         b: sidebar,
