@@ -202,16 +202,19 @@ impl Journal {
         });
     }
 
-    /// Writes everything that is missing.
+    /// Writes everything that is missing, for the last time: nothing is written after it,
+    /// so that a session that is deleted next stays deleted.
     ///
     /// # Errors
-    /// `STORAGE_ERROR` saying what is not stored.
-    pub(crate) async fn flush(&self) -> Result<(), AgentError> {
+    /// `STORAGE_ERROR` saying what is lost.
+    pub(crate) async fn finish(&self) -> Result<(), AgentError> {
         let _writing = self.writing.lock().await;
-        self.write_backlog().await.map_err(|error| {
+        let written = self.write_backlog().await;
+        self.close();
+        written.map_err(|error| {
             let missing = lock(&self.state).backlog.len();
             AgentError::storage(
-                &format!("{missing} events of the session are not stored"),
+                &format!("{missing} events of the session could not be stored and are lost"),
                 &error.message,
             )
         })
@@ -254,6 +257,9 @@ impl Journal {
                     () = tokio::time::sleep(pause) => {}
                 }
                 let writing = this.writing.lock().await;
+                if this.closed.is_cancelled() {
+                    return;
+                }
                 let written = this.write_backlog().await;
                 drop(writing);
                 let mut state = lock(&this.state);

@@ -203,20 +203,6 @@ impl Context {
         })
     }
 
-    /// Text of the first user message there is, blocks joined.
-    pub(crate) fn first_user_text(&self) -> String {
-        let first = self.events.iter().find_map(|event| match &event.kind {
-            SessionEventKind::UserMessage { content } => Some(content),
-            _ => None,
-        });
-        let texts: Vec<&str> = first
-            .into_iter()
-            .flatten()
-            .filter_map(ContentBlock::as_text)
-            .collect();
-        texts.join("\n")
-    }
-
     /// Whether the newest user message holds images that the model is shown.
     pub(crate) fn newest_user_shows_images(&self) -> Option<u64> {
         let (index, content) = self.newest_user()?;

@@ -63,18 +63,46 @@ pub(crate) fn user_prompt(known: &[Memory], transcript: &str) -> String {
 /// Reads an answer: the first JSON value of the expected shape, whatever is around it.
 /// `None` where there is none; bad items are left out one by one.
 pub(crate) fn parse(answer: &str) -> Option<Vec<Proposal>> {
-    let items = answer
-        .char_indices()
-        .filter(|(_, c)| matches!(c, '[' | '{'))
-        .take(MAX_ATTEMPTS)
-        .find_map(|(at, _)| {
-            let mut values = serde_json::Deserializer::from_str(answer.get(at..)?).into_iter();
-            match values.next() {
-                Some(Ok(value)) => items_of(value),
-                Some(Err(_)) | None => None,
+    let answer = after_thinking(answer);
+    let openings = answer
+        .match_indices(['[', '{'])
+        .filter_map(|(at, _)| answer.get(at..));
+    let mut cut = false;
+    let mut empty = None;
+    for opening in openings.take(MAX_ATTEMPTS) {
+        let items = match serde_json::Deserializer::from_str(opening)
+            .into_iter()
+            .next()
+        {
+            Some(Ok(value)) => items_of(value),
+            Some(Err(error)) => {
+                cut |= error.is_eof();
+                None
             }
-        })?;
-    Some(items.iter().filter_map(proposal).collect())
+            None => None,
+        };
+        match items {
+            Some(items) if !items.is_empty() => {
+                return Some(items.iter().filter_map(proposal).collect());
+            }
+            // It may be part of the prose, or of a list that was cut.
+            Some(_) if !cut => empty = Some(Vec::new()),
+            Some(_) | None => {}
+        }
+    }
+    empty
+}
+
+/// The answer behind the thinking that some models put before it.
+fn after_thinking(answer: &str) -> &str {
+    let answer = answer.trim();
+    ["think", "thinking"]
+        .iter()
+        .find_map(|tag| {
+            let thinking = answer.strip_prefix(&format!("<{tag}>"))?;
+            Some(thinking.split_once(&format!("</{tag}>"))?.1)
+        })
+        .unwrap_or(answer)
 }
 
 fn items_of(value: Value) -> Option<Vec<Value>> {
@@ -86,12 +114,16 @@ fn items_of(value: Value) -> Option<Vec<Value>> {
         },
         _ => return None,
     };
-    (items.is_empty() || items.iter().any(Value::is_object)).then_some(items)
+    let fits = items.is_empty() || items.iter().any(|item| item.get("content").is_some());
+    fits.then_some(items)
 }
 
 fn proposal(item: &Value) -> Option<Proposal> {
     let content = item.get("content")?.as_str()?.trim();
-    if content.is_empty() || content == EXAMPLE || content.chars().count() > MAX_CONTENT {
+    let is_example = content
+        .get(..EXAMPLE.len())
+        .is_some_and(|start| start.eq_ignore_ascii_case(EXAMPLE));
+    if content.is_empty() || is_example || content.chars().count() > MAX_CONTENT {
         return None;
     }
     let id = match item.get("id") {

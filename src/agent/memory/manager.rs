@@ -33,8 +33,12 @@ const KNOWN_SHARE: u64 = 30;
 pub(crate) struct MemoryProgress {
     storage: Arc<dyn MemoryStorage>,
     namespace: Arc<str>,
-    /// What was said since the last extraction.
+    /// The session's first user message: what memories are searched by.
+    first: Option<Arc<SessionEvent>>,
+    /// What was said since the last extraction, in earlier processes too.
     fresh: Vec<Arc<SessionEvent>>,
+    /// Whether any of it was said since the session was opened or last extracted.
+    spoken: bool,
     /// Turns since the last checkpoint.
     turns: u32,
     /// The checkpoint under way, if one is.
@@ -54,12 +58,15 @@ impl MemoryProgress {
     pub(crate) fn new(
         storage: &Arc<dyn MemoryStorage>,
         namespace: &str,
+        first: Option<Arc<SessionEvent>>,
         fresh: Vec<Arc<SessionEvent>>,
     ) -> Self {
         Self {
             storage: Arc::clone(storage),
             namespace: namespace.into(),
+            first,
             fresh,
+            spoken: false,
             turns: 0,
             running: None,
         }
@@ -67,6 +74,11 @@ impl MemoryProgress {
 
     /// Takes an event of the conversation.
     pub(crate) fn push(&mut self, event: &Arc<SessionEvent>) {
+        let is_users = matches!(event.kind, SessionEventKind::UserMessage { .. });
+        if is_users && self.first.is_none() {
+            self.first = Some(Arc::clone(event));
+        }
+        self.spoken |= event.is_message();
         self.fresh.push(Arc::clone(event));
     }
 
@@ -80,11 +92,14 @@ impl MemoryProgress {
         self.turns >= interval && !busy && self.has_fresh()
     }
 
-    /// Whether there is anything to extract from.
+    /// Whether there is anything to extract from. A session that was only opened has
+    /// nothing, whatever an earlier process left.
     pub(crate) fn has_fresh(&self) -> bool {
-        self.fresh
-            .iter()
-            .any(|event| matches!(event.kind, SessionEventKind::UserMessage { .. }))
+        self.spoken
+            && self
+                .fresh
+                .iter()
+                .any(|event| matches!(event.kind, SessionEventKind::UserMessage { .. }))
     }
 
     /// Starts an extraction in the background.
@@ -100,6 +115,7 @@ impl MemoryProgress {
     }
 
     fn take(&mut self, session_id: &Arc<str>, model: &Model) -> Extraction {
+        self.spoken = false;
         Extraction {
             storage: Arc::clone(&self.storage),
             namespace: Arc::clone(&self.namespace),
@@ -130,16 +146,17 @@ impl MemoryProgress {
         }
     }
 
-    /// The memories for a session whose first message is `query`. At most
-    /// `memory_max_items`, without doubles; none if the storage fails or is slow.
-    pub(crate) async fn search(&self, core: &Core, query: &str) -> Vec<Memory> {
+    /// The memories for this session, by its first message. At most `memory_max_items`,
+    /// without doubles; none if the storage fails or is slow.
+    pub(crate) async fn search(&self, core: &Core) -> Vec<Memory> {
         let items = core.config.memory_max_items as usize;
+        let query = self.first.as_deref().map(text_of).unwrap_or_default();
         if items == 0 || query.trim().is_empty() {
             return Vec::new();
         }
         let limit = Duration::from_millis(core.config.memory_search_timeout_ms);
         let found = guarded(limit, "searching memories failed", || {
-            self.storage.search(&self.namespace, query, items)
+            self.storage.search(&self.namespace, &query, items)
         })
         .await;
         let mut found = found.unwrap_or_else(|error| {
@@ -157,6 +174,15 @@ impl MemoryProgress {
         found.truncate(items);
         found
     }
+}
+
+/// Text of a user message, blocks joined.
+fn text_of(event: &SessionEvent) -> String {
+    let SessionEventKind::UserMessage { content } = &event.kind else {
+        return String::new();
+    };
+    let texts: Vec<&str> = content.iter().filter_map(ContentBlock::as_text).collect();
+    texts.join("\n")
 }
 
 impl Extraction {
@@ -183,6 +209,8 @@ impl Extraction {
         })
         .await
         .map_err(|error| error.to_string())?;
+        // Whatever the storage gives, memories of elsewhere are neither shown nor changed.
+        known.retain(|memory| memory.namespace == *self.namespace);
         let request = self.request(&model, &known);
         // Nothing cancels an extraction but its limit, which drops it.
         let cancel = CancellationToken::new();
@@ -192,8 +220,8 @@ impl Extraction {
                 Next::Failed(error) => error.message,
                 Next::Cancelled | Next::Event(_) => "it was cancelled".to_owned(),
             })?;
-        let proposals = extract::parse(&answer.text)
-            .ok_or("the model's answer holds no list of memories")?;
+        let proposals =
+            extract::parse(&answer.text).ok_or("the model's answer holds no list of memories")?;
         let mut saved = 0;
         for proposal in proposals {
             let memory = self.decide(proposal, &known);

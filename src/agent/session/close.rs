@@ -182,6 +182,6 @@ impl SessionInner {
             }
         }
         let journal = Arc::clone(&lock(&self.state).journal);
-        (journal.flush().await, work)
+        (journal.finish().await, work)
     }
 }

@@ -159,6 +159,12 @@ impl Stored {
         usage
     }
 
+    fn first_message(&self) -> Option<Arc<SessionEvent>> {
+        let is_users =
+            |event: &&SessionEvent| matches!(event.kind, SessionEventKind::UserMessage { .. });
+        self.events.iter().find(is_users).cloned().map(Arc::new)
+    }
+
     /// Events that no extraction has seen.
     fn fresh(&self) -> Vec<Arc<SessionEvent>> {
         let is_checkpoint = |event: &SessionEvent| {
@@ -208,10 +214,9 @@ pub(crate) async fn resume(
     let messages = stored.events.iter().filter(|event| event.is_message());
     let message_count = u32::try_from(messages.count()).unwrap_or(u32::MAX);
     let namespace = namespace(&core, &overrides);
-    let memory = core
-        .memories
-        .as_ref()
-        .map(|storage| MemoryProgress::new(storage, &namespace, stored.fresh()));
+    let memory = core.memories.as_ref().map(|storage| {
+        MemoryProgress::new(storage, &namespace, stored.first_message(), stored.fresh())
+    });
     let (usage, stored_model) = (stored.usage(), stored.stored_model());
     let journal = journal(&core, &stored.id, next_index);
     let mut work = Work::new(Context::restore(model.view(), stored.events), journal);
@@ -269,7 +274,7 @@ async fn open(
         parts.work.memory = core
             .memories
             .as_ref()
-            .map(|storage| MemoryProgress::new(storage, &namespace, Vec::new()));
+            .map(|storage| MemoryProgress::new(storage, &namespace, None, Vec::new()));
     }
     let state = State {
         closing: false,

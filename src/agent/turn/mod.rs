@@ -311,8 +311,7 @@ impl TurnRun {
         if self.work.memories.is_none()
             && let Some(memory) = &self.work.memory
         {
-            let query = self.work.context.first_user_text();
-            let search = memory.search(self.core(), &query);
+            let search = memory.search(self.core());
             let found = tokio::select! {
                 biased;
                 found = search => Some(found),
