@@ -44,9 +44,34 @@ const script = (turns: MockScript['turns'], rest: MockScript = {}) => {
 const say = (text: string) => [{ type: 'text' as const, text }]
 
 beforeEach(() => localStorage.removeItem('preferences'))
-afterEach(() => agent.remove())
+afterEach(() => {
+  agent.remove()
+  vi.useRealTimers()
+})
 
 describe('a chat', () => {
+  it('keeps an error on screen when the news of its turn come late by the session as well', async () => {
+    vi.useFakeTimers({ shouldAdvanceTime: true })
+    // The session's own subscription is the one that hears of both turns.
+    const first = new Set<number>()
+    let late = false
+    script([['One.'], [{ fail: { code: 'PROVIDER_ERROR' } }]], {
+      transport: (_, subscription) => {
+        if (!late) first.add(subscription)
+        return late && first.has(subscription) ? { delayMs: 500 } : 'deliver'
+      },
+    })
+    const { chat, rows } = await window()
+    await chat.send(say('First'))
+    late = true
+    await chat.send(say('Second'))
+    const asked = agent.calls.length
+    await vi.advanceTimersByTimeAsync(1_000)
+    expect(rows()).toEqual(['user: First', 'assistant: One.', 'user: Second', 'error: PROVIDER_ERROR'])
+    const read = agent.calls.slice(asked).map(({ command }) => command)
+    expect(read).not.toContain('session_history')
+  })
+
   it('creates its session with the first message and shows the answer', async () => {
     script([['Hello.']])
     const { chat, rows } = await window()

@@ -217,7 +217,7 @@ class Chat {
     // The session's own feed only tells that another window began a turn: the turn itself
     // is followed by an attachment of its own, which starts at its first event.
     const off = session.onEvent((event) => {
-      if (thread.turn === null && event.type === 'turnStarted') void this.#join(session, thread, event.turnId)
+      if (event.type === 'turnStarted' && !thread.follows(event.turnId)) void this.#join(session, thread, event.turnId)
     })
     this.#open = { session, thread, off }
   }

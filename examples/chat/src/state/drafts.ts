@@ -1,3 +1,5 @@
+import type { Attachment } from './attachments'
+
 /**
  * Unsent text by session, kept in the page's own storage: neither a reload nor a look at
  * another chat loses it. The key of a chat that does not exist yet is `new`.
@@ -20,4 +22,16 @@ export function saveDraft(sessionId: string | null, text: string): void {
   } catch {
     // Without storage the draft lives as long as the page.
   }
+}
+
+/** Unsent attachments by session: too big for the page's storage, so they live as long as the page. */
+const attached = new Map<string, readonly Attachment[]>()
+
+export function loadAttachments(sessionId: string | null): readonly Attachment[] {
+  return attached.get(key(sessionId)) ?? []
+}
+
+export function keepAttachments(sessionId: string | null, attachments: readonly Attachment[]): void {
+  if (attachments.length === 0) attached.delete(key(sessionId))
+  else attached.set(key(sessionId), attachments)
 }

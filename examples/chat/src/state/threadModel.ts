@@ -40,6 +40,8 @@ export class ThreadModel {
   /** The same for the life of the thread, also when its session gets an id. */
   readonly key = `thread:${++threadCount}`
   #turn: Turn | null = null
+  /** Turns that were followed here; their events may still arrive by the session's feed. */
+  readonly #followed = new Set<string>()
 
   constructor(
     public sessionId: string | null,
@@ -62,6 +64,11 @@ export class ThreadModel {
   /** The running turn, also before the agent has accepted it. */
   get turn(): Turn | null {
     return this.#turn
+  }
+
+  /** Whether a turn is or was followed here. */
+  follows(turnId: string): boolean {
+    return this.#turn !== null || this.#followed.has(turnId)
   }
 
   /** Reads the stored messages; `runningTurn` is shown from its events instead. */
@@ -91,7 +98,7 @@ export class ThreadModel {
     }
     const view = this.view.get()
     this.view.patch({
-      settled: builder.items(),
+      settled: withError(builder.items(), view.settled.at(-1)),
       loading: false,
       modelId: view.modelId ?? modelId,
     })
@@ -188,6 +195,7 @@ export class ThreadModel {
   #settle(turn: Turn): void {
     if (this.#turn !== turn) return
     this.#turn = null
+    if (turn.id !== null) this.#followed.add(turn.id)
     const view = this.view.get()
     const { state } = turn
     const rows = state ? liveItems(state, view.live) : []
@@ -202,4 +210,10 @@ export class ThreadModel {
       sessionUsage: state?.sessionUsage ?? view.sessionUsage,
     })
   }
+}
+
+/** Errors are not stored: the newest stays as long as its turn is the newest. */
+function withError(items: Item[], newest: Item | undefined): Item[] {
+  const stays = newest?.kind === 'error' && items.at(-1)?.turnId === newest.turnId
+  return stays ? [...items, newest] : items
 }

@@ -3,7 +3,7 @@ import type { ContentBlock, ModelEntry } from 'tauri-plugin-youyou-agent-api'
 import { useTexts } from '../i18n'
 import { COUNT_LIMIT, readAttachment, type Attachment } from '../state/attachments'
 import { catalog } from '../state/catalog'
-import { loadDraft, saveDraft } from '../state/drafts'
+import { keepAttachments, loadAttachments, loadDraft, saveDraft } from '../state/drafts'
 import { completeSkill, matchingSkills, skillQuery } from '../state/slash'
 import { useStore } from '../state/store'
 import { AttachmentStrip } from './AttachmentStrip'
@@ -29,7 +29,7 @@ export const Composer = memo(function Composer({ sessionId, phase, model, onSend
   const { skills } = useStore(catalog)
   const [text, setText] = useState(() => loadDraft(sessionId))
   const [caret, setCaret] = useState(0)
-  const [attachments, setAttachments] = useState<Attachment[]>([])
+  const [attachments, setAttachments] = useState(() => loadAttachments(sessionId))
   const [refusals, setRefusals] = useState<string[]>([])
   const [menuClosed, setMenuClosed] = useState(false)
   const [active, setActive] = useState(0)
@@ -53,6 +53,7 @@ export const Composer = memo(function Composer({ sessionId, phase, model, onSend
     element.style.height = `${element.scrollHeight}px`
   }, [text])
 
+  useEffect(() => keepAttachments(sessionId, attachments), [sessionId, attachments])
   useEffect(() => input.current?.focus(), [sessionId])
 
   const addFiles = useCallback(
