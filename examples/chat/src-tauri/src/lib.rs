@@ -1,5 +1,18 @@
 //! The backend of the desktop chat: everything concrete that the agent itself does not bring.
+//!
+//! # Layout
+//! - `backend`: what is registered, in one place; begin here
+//! - `providers`: vendors with a key, local servers, the offline demo
+//! - `storage`: sessions and memories in one SQLite file
+//! - `tools`, `workspace`: what the model can do, and the folder it can do it in
+//! - `plugins`, `skills`: hooks and prompts
+//! - `settings`: keys and choices of the user
+//! - `commands`, `app`: how the page reaches all this
 
+mod app;
+pub mod backend;
+mod commands;
+mod log;
 pub mod plugins;
 pub mod providers;
 pub mod settings;
@@ -7,3 +20,5 @@ pub mod skills;
 pub mod storage;
 pub mod tools;
 pub mod workspace;
+
+pub use app::run;

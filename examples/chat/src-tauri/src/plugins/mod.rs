@@ -2,6 +2,8 @@
 
 mod audit;
 mod redactor;
+mod surroundings;
 
 pub use audit::AuditLog;
 pub use redactor::SecretRedactor;
+pub use surroundings::Surroundings;

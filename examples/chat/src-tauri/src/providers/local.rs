@@ -46,6 +46,8 @@ pub struct LocalServer {
     pub name: &'static str,
     /// Scheme, host and port.
     pub address: String,
+    /// The environment variable that may name another address.
+    pub address_variable: &'static str,
     /// How it tells about its models.
     pub dialect: Dialect,
 }
@@ -54,16 +56,35 @@ impl LocalServer {
     /// The three well-known servers on their usual ports.
     #[must_use]
     pub fn well_known() -> [Self; 3] {
-        let server = |id, name, port: u16, dialect| Self {
+        let server = |id, name, port: u16, address_variable, dialect| Self {
             id,
             name,
             address: format!("http://127.0.0.1:{port}"),
+            address_variable,
             dialect,
         };
         [
-            server("ollama", "Ollama", 11434, Dialect::Ollama),
-            server("lmstudio", "LM Studio", 1234, Dialect::LmStudio),
-            server("llamacpp", "llama.cpp", 8080, Dialect::LlamaCpp),
+            server(
+                "ollama",
+                "Ollama",
+                11434,
+                "YOUYOU_CHAT_OLLAMA",
+                Dialect::Ollama,
+            ),
+            server(
+                "lmstudio",
+                "LM Studio",
+                1234,
+                "YOUYOU_CHAT_LMSTUDIO",
+                Dialect::LmStudio,
+            ),
+            server(
+                "llamacpp",
+                "llama.cpp",
+                8080,
+                "YOUYOU_CHAT_LLAMACPP",
+                Dialect::LlamaCpp,
+            ),
         ]
     }
 }

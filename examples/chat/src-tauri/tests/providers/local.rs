@@ -12,6 +12,7 @@ fn local(server: &Server, dialect: Dialect) -> LocalProvider {
         id: "here",
         name: "Here",
         address: server.url.trim_end_matches("/v1/").to_owned(),
+        address_variable: "",
         dialect,
     };
     LocalProvider::new(server, client(true).unwrap(), None).unwrap()
@@ -105,6 +106,7 @@ async fn listing_models_looks_in_the_background_and_never_waits() {
         id: "here",
         name: "Here",
         address: server.url.trim_end_matches("/v1/").to_owned(),
+        address_variable: "",
         dialect: Dialect::LlamaCpp,
     };
     let runtime = Some(tokio::runtime::Handle::current());

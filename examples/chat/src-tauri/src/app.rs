@@ -1,0 +1,41 @@
+//! The Tauri app around the backend.
+
+use std::sync::Arc;
+
+use crate::backend::{Backend, Folders};
+use crate::{commands, log};
+
+/// The folder names of the app, as `identifier` in tauri.conf.json.
+const IDENTIFIER: &str = "dev.youyou.chat";
+
+/// Runs the app until its last window is closed.
+///
+/// # Errors
+/// What kept it from starting, for the user.
+pub fn run() -> Result<(), String> {
+    let variable = |name: &str| std::env::var(name).ok();
+    let folders = Folders::find(variable, IDENTIFIER)?;
+    log::start(&folders.data, variable("YOUYOU_CHAT_LOG").as_deref());
+    let runtime = tauri::async_runtime::handle();
+    let backend = Arc::new(Backend::open(&folders, variable, Some(runtime.inner()))?);
+
+    let around = Arc::clone(&backend);
+    tauri::async_runtime::spawn(async move { around.look_around().await });
+
+    tauri::Builder::default()
+        .plugin(youyou_agent::init(backend.agent()))
+        .plugin(tauri_plugin_opener::init())
+        .plugin(tauri_plugin_dialog::init())
+        .manage(backend)
+        .invoke_handler(tauri::generate_handler![
+            commands::get_settings,
+            commands::set_provider_key,
+            commands::set_workspace,
+            commands::pick_workspace,
+            commands::list_memories,
+            commands::delete_memory,
+            commands::open_window,
+        ])
+        .run(tauri::generate_context!())
+        .map_err(|error| error.to_string())
+}
