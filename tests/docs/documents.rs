@@ -1,0 +1,175 @@
+//! What the documents name exists.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use crate::sources::{Test, Tests, is_fault_id, read, root};
+
+const REQUIREMENTS: &str = "docs/requirements.md";
+const FAULTS: &str = "docs/faults.md";
+/// In the place of a test where there is none yet.
+const OPEN: &str = "open";
+
+/// The cells of a table row; `None` for other lines and for the head of a table.
+fn cells(line: &str) -> Option<Vec<&str>> {
+    let inner = line.strip_prefix("| ")?.strip_suffix(" |")?;
+    let cells: Vec<&str> = inner.split(" | ").map(str::trim).collect();
+    let is_head = cells.last().is_some_and(|last| *last == "Test");
+    (!is_head).then_some(cells)
+}
+
+/// What stands between backticks.
+fn quoted(cell: &str) -> Vec<&str> {
+    cell.split('`').skip(1).step_by(2).collect()
+}
+
+fn write_and_fail(file: &str, text: &str) -> ! {
+    // Where the folder cannot be written to, the message alone has to do.
+    let _ = fs::write(root().join(file), text);
+    panic!("{file} was not current and has been rewritten; look at it and commit it");
+}
+
+#[test]
+fn every_test_that_a_requirement_names_exists() {
+    let tests = Tests::find();
+    let before = read(REQUIREMENTS);
+    let mut text = before.clone();
+    let mut wrong = Vec::new();
+    let mut rows = 0;
+    for row in before.lines().filter_map(cells) {
+        rows += 1;
+        let [chapter, rule, proof] = row.as_slice() else {
+            wrong.push(format!("a row needs chapter, rule and test: {row:?}"));
+            continue;
+        };
+        let named = quoted(proof);
+        if named.is_empty() && *proof != OPEN {
+            wrong.push(format!("{chapter} {rule}: name a test, or say {OPEN}"));
+        }
+        for reference in named {
+            let Some((path, name)) = reference.split_once("::") else {
+                wrong.push(format!("{chapter}: {reference} is no path::name"));
+                continue;
+            };
+            let homes: Vec<&Test> = tests.all.iter().filter(|test| test.name == name).collect();
+            if homes.iter().any(|test| test.path == path) {
+                continue;
+            }
+            match homes.as_slice() {
+                [moved] => {
+                    text = text.replace(&format!("`{reference}`"), &moved.reference());
+                }
+                [] => wrong.push(format!("{chapter}: there is no test {reference}")),
+                _ => wrong.push(format!("{chapter}: {reference} may be one of {homes:?}")),
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{REQUIREMENTS}:\n{}", wrong.join("\n"));
+    assert!(rows >= 120, "{REQUIREMENTS} has only {rows} rows");
+    if text != before {
+        write_and_fail(REQUIREMENTS, &text);
+    }
+}
+
+#[test]
+fn every_fault_names_the_tests_that_name_it() {
+    let tests = Tests::find();
+    let before = read(FAULTS);
+    let mut known = BTreeSet::new();
+    let mut lines = Vec::new();
+    for line in before.lines() {
+        let row = cells(line).filter(|row| row.first().is_some_and(|id| is_fault_id(id)));
+        let Some(row) = row else {
+            lines.push(line.to_owned());
+            continue;
+        };
+        let [id, fault, _] = row.as_slice() else {
+            panic!("{FAULTS}: a row needs id, fault and test: {row:?}");
+        };
+        assert!(known.insert((*id).to_owned()), "{FAULTS}: {id} is listed twice");
+        let mut named = tests.by_fault.get(*id).cloned().unwrap_or_default();
+        named.sort();
+        named.dedup();
+        let proof = if named.is_empty() {
+            OPEN.to_owned()
+        } else {
+            let references: Vec<String> = named.iter().map(Test::reference).collect();
+            references.join("<br>")
+        };
+        lines.push(format!("| {id} | {fault} | {proof} |"));
+    }
+    let unknown: Vec<&String> = tests.by_fault.keys().filter(|id| !known.contains(*id)).collect();
+    assert!(unknown.is_empty(), "{FAULTS} does not list {unknown:?}");
+    let text = lines.join("\n") + "\n";
+    if text != before {
+        write_and_fail(FAULTS, &text);
+    }
+}
+
+#[test]
+fn the_readme_lists_every_command_with_its_permission() {
+    let script = read("build.rs");
+    let (_, list) = script.split_once("&[\n").unwrap();
+    let (list, _) = list.split_once("];").unwrap();
+    let commands: Vec<&str> = quoted_names(list);
+    assert!(!commands.is_empty());
+    let readme = read("README.md");
+    let missing: Vec<String> = commands
+        .iter()
+        .map(|name| format!("| `{name}` | `allow-{}` |", name.replace('_', "-")))
+        .filter(|start| !readme.contains(start.as_str()))
+        .collect();
+    assert!(missing.is_empty(), "README.md lacks {missing:?}");
+}
+
+fn quoted_names(list: &str) -> Vec<&str> {
+    list.split('"').skip(1).step_by(2).collect()
+}
+
+#[test]
+fn every_file_that_a_document_links_to_exists() {
+    let mut missing = Vec::new();
+    for (file, folder) in [
+        ("README.md", ""),
+        ("ARCHITECTURE.md", ""),
+        ("CONTRIBUTING.md", ""),
+        ("CHANGELOG.md", ""),
+        (REQUIREMENTS, "docs/"),
+        (FAULTS, "docs/"),
+        ("docs/decisions.md", "docs/"),
+        ("docs/security.md", "docs/"),
+    ] {
+        let text = read(file);
+        for after in text.split("](").skip(1) {
+            let target = after.split([')', '#']).next().unwrap_or_default();
+            if target.is_empty() || target.contains("://") {
+                continue;
+            }
+            if !root().join(folder).join(target).exists() {
+                missing.push(format!("{file}: {target}"));
+            }
+        }
+    }
+    assert!(missing.is_empty(), "these links lead nowhere: {missing:#?}");
+}
+
+#[test]
+fn every_test_that_the_architecture_names_exists() {
+    let tests = Tests::find();
+    let text = read("ARCHITECTURE.md");
+    let named: Vec<&str> = quoted(&text)
+        .into_iter()
+        .filter(|reference| reference.contains('/') && reference.contains("::"))
+        .collect();
+    assert!(!named.is_empty());
+    let missing: Vec<&&str> = named
+        .iter()
+        .filter(|reference| {
+            !tests
+                .all
+                .iter()
+                .any(|test| test.reference() == format!("`{reference}`"))
+        })
+        .collect();
+    assert!(missing.is_empty(), "ARCHITECTURE.md names {missing:#?}");
+}
