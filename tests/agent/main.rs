@@ -8,6 +8,7 @@
     reason = "a test that cannot go on fails"
 )]
 
+mod build;
 mod cancel;
 mod cancel_tools;
 mod compaction;
@@ -16,6 +17,7 @@ mod context;
 mod errors;
 mod estimate;
 mod events;
+mod events_subscriptions;
 mod histories;
 mod hooks;
 mod hooks_faults;
@@ -23,8 +25,11 @@ mod hooks_tools;
 mod images;
 mod input;
 mod lifecycle;
+mod lifecycle_close;
+mod lifecycle_shutdown;
 mod look;
 mod memory;
+mod models;
 mod plugins;
 mod probe;
 mod prompt;
@@ -33,10 +38,13 @@ mod rig;
 mod said;
 mod sessions;
 mod skills;
+mod storage_faults;
 mod streaming;
 mod streaming_faults;
 mod retries;
+mod retry_turn;
 mod snapshots;
+mod threads;
 mod told;
 mod tools;
 mod tools_output;
