@@ -7,21 +7,9 @@ use youyou_agent::testing::{
 };
 use youyou_agent::{ChatEvent, Interruption, SessionEventKind};
 
+use crate::clock::{pass, settle};
 use crate::rig::{Rig, config, provider};
 use crate::said::{said, stored_lines};
-
-/// Lets everything happen that can happen now, and then some time pass.
-async fn pass(millis: u64) {
-    settle().await;
-    tokio::time::advance(Duration::from_millis(millis)).await;
-    settle().await;
-}
-
-async fn settle() {
-    for _ in 0..20 {
-        tokio::task::yield_now().await;
-    }
-}
 
 async fn streaming(rig: &Rig) -> (youyou_agent::Turn, Manual) {
     let answer = rig.provider.manual();
@@ -36,7 +24,7 @@ async fn a_crash_in_mid_stream_loses_at_most_the_last_two_seconds() {
     let (_turn, answer) = streaming(&rig).await;
     for piece in ["a", "b", "c", "d", "e"] {
         answer.text(piece);
-        pass(1_000).await;
+        pass(Duration::from_millis(1_000)).await;
     }
     assert_eq!(
         stored_lines(&rig.stored()),
@@ -65,15 +53,15 @@ async fn what_was_shown_before_a_long_silence_is_stored() {
     let rig = Rig::new(provider()).await;
     let (turn, answer) = streaming(&rig).await;
     answer.text("shown");
-    pass(100).await;
+    pass(Duration::from_millis(100)).await;
     assert_eq!(stored_lines(&rig.stored()).len(), 2, "not yet");
-    pass(2_000).await;
+    pass(Duration::from_millis(2_000)).await;
     assert_eq!(
         stored_lines(&rig.stored())[2..],
         ["assistant: shown (ProcessEnded)"]
     );
     answer.push(ChatEvent::reasoning("thought"));
-    pass(2_100).await;
+    pass(Duration::from_millis(2_100)).await;
     assert_eq!(
         stored_lines(&rig.stored())[2..],
         ["assistant: shown <thinks thought> (ProcessEnded)"]
@@ -99,12 +87,12 @@ async fn snapshots_come_at_most_every_two_seconds() {
     let before = faults.count(SessionOperation::Append);
     for _ in 0..100 {
         answer.text("x");
-        pass(100).await;
+        pass(Duration::from_millis(100)).await;
     }
     let snapshots = faults.count(SessionOperation::Append) - before;
     assert!((4..=5).contains(&snapshots), "{snapshots} in 10 s");
     // Nothing new, nothing stored.
-    pass(10_000).await;
+    pass(Duration::from_millis(10_000)).await;
     assert!(faults.count(SessionOperation::Append) - before <= snapshots + 1);
     answer.done();
     collect(turn).await;
@@ -127,9 +115,9 @@ async fn a_snapshot_that_hangs_or_fails_holds_up_no_delta_and_loses_nothing() {
         faults.inject(SessionOperation::Append, When::Nth(1), fault.clone());
         let mut reader = rig.session.subscribe(None);
         answer.text("a");
-        pass(2_100).await;
+        pass(Duration::from_millis(2_100)).await;
         answer.text("b");
-        pass(10).await;
+        pass(Duration::from_millis(10)).await;
         let shown: Vec<_> = std::iter::from_fn(|| reader.try_next()).collect();
         assert_eq!(youyou_agent::testing::text_of(&shown), "ab", "{fault:?}");
         answer.done();
@@ -149,7 +137,7 @@ async fn a_cancel_after_a_snapshot_takes_its_place() {
     let rig = Rig::new(provider()).await;
     let (turn, answer) = streaming(&rig).await;
     answer.text("AB");
-    pass(2_100).await;
+    pass(Duration::from_millis(2_100)).await;
     answer.text("CD");
     settle().await;
     assert!(turn.cancel());
