@@ -414,7 +414,6 @@ async fn the_definition_of_a_tool_is_read_once() {
         }
     }
 
-    use youyou_agent::ToolHandler as _;
     let asked = Arc::new(Mutex::new(0));
     let rig = Rig::with(one_call("t1"), config(), |b| b.tool(Shifty(Arc::clone(&asked)))).await;
     assert_completed(&rig.send("go").await, "ok");
