@@ -9,7 +9,9 @@
 )]
 
 mod commands;
+mod delivery;
 mod harness;
+mod requests;
 mod startup;
 mod turns;
 mod watching;

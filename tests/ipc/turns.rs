@@ -1,13 +1,8 @@
 //! Starting, cancelling and waiting for turns.
 
-use std::sync::Arc;
-
-use async_trait::async_trait;
 use serde_json::{Value, json};
+use youyou_agent::ProviderErrorKind;
 use youyou_agent::testing::{Gate, RecordingTool, call, done, error, gate, text, wait};
-use youyou_agent::{
-    HookOutcome, HookRegistry, Plugin, PluginError, ProviderErrorKind, SessionStart,
-};
 
 use crate::harness::{Harness, kinds, on, text_of};
 
@@ -149,140 +144,6 @@ fn cancelling_many_times_from_two_windows_is_one_cancellation() {
             "turnCancelled"
         ]
     );
-}
-
-#[test]
-fn a_cancel_by_request_stops_the_turn_that_the_request_started() {
-    let harness = Harness::new();
-    let page = harness.page("main");
-    let session = page.session();
-    harness.provider.queue([text("x"), wait()]);
-    let send = json!({
-        "sessionId": session, "content": "hi", "requestId": "r", "onEvent": on(1),
-    });
-    page.get("send_message", send);
-    assert_eq!(page.get("cancel", json!({ "requestId": "r" })), true);
-    assert_eq!(
-        harness.whole_turn(1).last().unwrap().kind(),
-        "turnCancelled"
-    );
-    assert_eq!(page.get("cancel", json!({ "requestId": "r" })), false);
-}
-
-#[test]
-fn a_cancel_that_overtakes_its_request_still_cancels_the_turn() {
-    let harness = Harness::new();
-    let page = harness.page("main");
-    let session = page.session();
-    assert_eq!(page.get("cancel", json!({ "requestId": "r" })), false);
-    harness.provider.queue([wait()]);
-    let send = json!({
-        "sessionId": session, "content": "hi", "requestId": "r", "onEvent": on(1),
-    });
-    page.get("send_message", send);
-    assert_eq!(
-        harness.whole_turn(1).last().unwrap().kind(),
-        "turnCancelled"
-    );
-}
-
-#[test]
-fn a_repeated_request_answers_the_same_turn_and_shows_it_from_its_start() {
-    let harness = Harness::new();
-    let page = harness.page("main");
-    let session = page.session();
-    let opened = Gate::closed();
-    harness
-        .provider
-        .queue([text("once "), gate(&opened), text("only"), done()]);
-    let send = |channel| {
-        let accepted = page.get(
-            "send_message",
-            json!({
-                "sessionId": session, "content": "hi", "requestId": "r",
-                "onEvent": on(channel),
-            }),
-        );
-        accepted["turnId"].clone()
-    };
-    let first = send(1);
-    harness.text(1, "once ");
-    page.reload();
-    assert_eq!(send(2), first);
-    harness.text(2, "once ");
-    opened.open();
-    assert_eq!(text_of(&harness.whole_turn(2)), "once only");
-    assert_eq!(text_of(&harness.arrived(1)), "once ");
-    // When it is over, too.
-    assert_eq!(send(3), first);
-    assert_eq!(text_of(&harness.whole_turn(3)), "once only");
-    assert_eq!(harness.provider.request_count(), 1);
-}
-
-#[test]
-fn a_repeat_after_the_events_are_gone_still_answers_the_same_turn() {
-    let harness = Harness::new();
-    let page = harness.page("main");
-    let session = page.session();
-    harness.provider.fall_back(|_| [done()]);
-    let send = |id: &str, channel| {
-        let send = json!({
-            "sessionId": session, "content": "hi", "requestId": id, "onEvent": on(channel),
-        });
-        let turn = page.get("send_message", send)["turnId"].clone();
-        turn.as_str().unwrap().to_owned()
-    };
-    let first = send("r0", 100);
-    harness.whole_turn(100);
-    for number in 1..=9 {
-        let turn = send(&format!("r{number}"), 100 + number);
-        page.get("wait_turn", json!({ "turnId": turn }));
-    }
-    assert_eq!(send("r0", 200), first);
-    harness.subscriptions(0);
-    assert!(harness.arrived(200).is_empty());
-}
-
-/// Holds the start of a session until the gate opens.
-struct SlowStart(Gate);
-
-#[async_trait]
-impl Plugin for SlowStart {
-    fn id(&self) -> &str {
-        "slow-start"
-    }
-
-    fn apply(&self, hooks: &mut HookRegistry) -> Result<(), PluginError> {
-        let gate = Arc::new(self.0.clone());
-        hooks.session_start("hold", move |_: SessionStart| {
-            let gate = Arc::clone(&gate);
-            async move {
-                gate.pass().await;
-                Ok(HookOutcome::Continue)
-            }
-        });
-        Ok(())
-    }
-}
-
-#[test]
-fn a_request_repeated_while_the_first_is_under_way_creates_one_session() {
-    let opened = Gate::closed();
-    let plugin = SlowStart(opened.clone());
-    let harness = Harness::with(|agent| agent.plugin(plugin), |plugin| plugin);
-    let page = harness.page("main");
-    let create = || page.begin("create_session", json!({ "requestId": "r" }));
-    let (first, second) = (create(), create());
-    tauri::async_runtime::block_on(opened.arrived(1));
-    opened.open();
-    let answers = [first, second].map(|answer| answer.recv().unwrap().unwrap());
-    let [first, second] = answers.map(|info| info["sessionId"].clone());
-    assert_eq!(first, second);
-    assert_eq!(
-        page.get("create_session", json!({ "requestId": "r" }))["sessionId"],
-        first
-    );
-    assert_eq!(page.refused("create_session", json!({})), "SESSION_BUSY");
 }
 
 #[test]
