@@ -45,6 +45,10 @@ pub(super) struct LogState {
 }
 
 #[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "an entry is made once and never moved; a box would be one more allocation per event"
+)]
 pub(super) enum Entry {
     Event(AgentEvent),
     Deltas(Deltas),

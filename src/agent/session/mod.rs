@@ -42,6 +42,9 @@ pub struct Session {
     pub(crate) inner: Arc<SessionInner>,
 }
 
+/// How a close ended, once it has.
+type Closed = Option<Result<(), AgentError>>;
+
 pub(crate) struct SessionInner {
     pub(crate) core: Arc<Core>,
     /// Weak: the slot holds the session.
@@ -56,7 +59,7 @@ pub(crate) struct SessionInner {
     /// Told whenever the session becomes idle.
     idle: Notify,
     /// The one close there is, once it began.
-    closing: Mutex<Option<watch::Receiver<Option<Result<(), AgentError>>>>>,
+    closing: Mutex<Option<watch::Receiver<Closed>>>,
 }
 
 /// What a message is sent with. Everything is optional.
