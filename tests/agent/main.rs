@@ -28,6 +28,7 @@ mod input;
 mod lifecycle;
 mod lifecycle_close;
 mod lifecycle_shutdown;
+mod listing;
 mod look;
 mod memory;
 mod memory_answers;

@@ -1,1 +1,405 @@
-//! Area G, third part: memory, chapters 3.7 and 5.7.
+//! Chapters 3.7 and 5.7: memories, when they are searched and extracted, and what of a
+//! model's answer becomes one.
+
+use std::time::Duration;
+
+use youyou_agent::testing::{
+    FaultyMemories, InMemoryMemories, MemoryOperation, ScriptedProvider, Step, done, memory, text,
+    text_model, user_message,
+};
+use youyou_agent::{
+    AgentConfig, ChatRequest, ContentBlock, Memory, MemoryStorage, ModelInfo, SessionConfig,
+};
+
+use crate::compaction_limits::picture;
+use crate::histories::{STORED, compacting, marked_turns, storage_with, well_summarised};
+use crate::rig::{MODEL, Rig, config, provider};
+use crate::said::{all_said, stored_lines};
+
+fn extracts(request: &ChatRequest) -> bool {
+    request
+        .system
+        .first()
+        .is_some_and(|block| block.text.contains("worth remembering"))
+}
+
+/// Every extraction gets this answer; everything else is answered with "ok".
+pub(crate) fn extracting(
+    answer: impl Fn() -> Vec<Step> + Send + Sync + 'static,
+) -> ScriptedProvider {
+    provider()
+        .intercept(move |request| extracts(request).then(&answer))
+        .always(|_| [text("ok"), done()])
+}
+
+pub(crate) fn answering(answer: &'static str) -> ScriptedProvider {
+    extracting(move || vec![text(answer), done()])
+}
+
+pub(crate) fn extractions(provider: &ScriptedProvider) -> Vec<std::sync::Arc<ChatRequest>> {
+    let mut requests = provider.requests();
+    requests.retain(|request| extracts(request));
+    requests
+}
+
+pub(crate) async fn remembering(provider: ScriptedProvider, memories: impl MemoryStorage) -> Rig {
+    Rig::with(provider, config(), |builder| {
+        builder.memory_storage(memories)
+    })
+    .await
+}
+
+pub(crate) fn contents(memories: &InMemoryMemories) -> Vec<String> {
+    let mut contents: Vec<String> = memories
+        .all()
+        .into_iter()
+        .map(|memory| memory.content)
+        .collect();
+    contents.sort();
+    contents
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_may_name_its_own_namespace_and_keeps_it() {
+    let memories = InMemoryMemories::new();
+    memories.preload([
+        memory("m1", "own", "likes green tea"),
+        memory("m2", "", "likes tea"),
+    ]);
+    let settings = AgentConfig {
+        memory_namespace: Some("agents".to_owned()),
+        ..config()
+    };
+    let mut rig = Rig::with(answering(r#"[{"content":"new"}]"#), settings, |builder| {
+        builder.memory_storage(memories.clone())
+    })
+    .await;
+    rig.session.close().await.unwrap();
+    let own = SessionConfig {
+        memory_namespace: Some("own".to_owned()),
+        ..SessionConfig::default()
+    };
+    rig.session = rig.agent.create_session(own).await.unwrap();
+    for _ in 0..2 {
+        rig.send("which tea?").await;
+        let system: String = rig
+            .provider
+            .last_request()
+            .unwrap()
+            .system
+            .iter()
+            .map(|block| block.text.to_string())
+            .collect();
+        assert!(system.contains("likes green tea"));
+        assert!(!system.contains("likes tea"));
+        rig.reopen().await;
+    }
+    let own: Vec<Memory> = memories
+        .all()
+        .into_iter()
+        .filter(|memory| memory.namespace == "own")
+        .collect();
+    assert_eq!(own.len(), 2);
+    rig.epilogue().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_message_finds_the_memories_and_they_stay_for_the_session() {
+    let memories = FaultyMemories::new(InMemoryMemories::new());
+    memories.inner().preload([
+        memory("m1", "", "喜欢龙井茶"),
+        memory("m2", "", "喜欢龙井茶"),
+        memory("m3", "", "住在杭州"),
+    ]);
+    let faults = memories.faults().clone();
+    let mut rig = remembering(answering("[]"), memories).await;
+    assert_eq!(
+        faults.count(MemoryOperation::Search),
+        0,
+        "not before the first message"
+    );
+    rig.send(vec![
+        ContentBlock::text("龙井茶好喝吗"),
+        ContentBlock::file("茶.txt", "泡茶"),
+    ])
+    .await;
+    rig.send("杭州呢").await;
+    let calls = faults.calls();
+    let searches = calls
+        .iter()
+        .filter(|call| call.operation == MemoryOperation::Search);
+    assert_eq!(searches.count(), 1, "once per session");
+    let first = rig.request(1);
+    let system: String = first
+        .system
+        .iter()
+        .map(|block| block.text.to_string())
+        .collect();
+    assert_eq!(
+        system.matches("喜欢龙井茶").count(),
+        1,
+        "without doubles: {system}"
+    );
+    assert!(!system.contains("住在杭州"));
+    assert_eq!(first.system, rig.request(2).system, "the set stays");
+    rig.reopen().await;
+    rig.epilogue().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_message_of_the_session_is_the_query_after_a_compaction_too() {
+    let memories = InMemoryMemories::new();
+    memories.preload([
+        memory("m1", "", "about dragons"),
+        memory("m2", "", "about newts"),
+    ]);
+    let mut history = vec![user_message(0, "tell me of dragons")];
+    history.extend(marked_turns(20, 50));
+    let provider = well_summarised(provider()).always(|_| [text("[]"), done()]);
+    let mut rig = Rig::resumed(
+        provider,
+        compacting(),
+        storage_with(history),
+        STORED,
+        |builder| builder.memory_storage(memories),
+    )
+    .await;
+    rig.session.compact().await.unwrap();
+    rig.reopen().await;
+    rig.send("and of newts").await;
+    let request = rig.provider.last_request().unwrap();
+    let system: String = request
+        .system
+        .iter()
+        .map(|block| block.text.to_string())
+        .collect();
+    assert!(system.contains("about dragons"), "{system}");
+    assert!(!system.contains("about newts"));
+    rig.epilogue().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_more_memories_than_configured_and_none_of_elsewhere() {
+    // A storage that ignores namespace and limit.
+    struct Careless(InMemoryMemories);
+
+    #[async_trait::async_trait]
+    impl MemoryStorage for Careless {
+        async fn load(&self, _: &str) -> Result<Vec<Memory>, youyou_agent::StorageError> {
+            Ok(self.0.all())
+        }
+
+        async fn upsert(&self, memory: Memory) -> Result<(), youyou_agent::StorageError> {
+            self.0.upsert(memory).await
+        }
+
+        async fn delete(&self, _: &str, id: &str) -> Result<bool, youyou_agent::StorageError> {
+            self.0.delete("", id).await
+        }
+
+        async fn search(
+            &self,
+            _: &str,
+            _: &str,
+            _: usize,
+        ) -> Result<Vec<Memory>, youyou_agent::StorageError> {
+            Ok(self.0.all())
+        }
+    }
+
+    for items in [0, 1, 3] {
+        let memories = InMemoryMemories::new();
+        memories.preload((0..10).map(|n| memory(&format!("m{n}"), "", &format!("fact {n};"))));
+        memories.preload([memory("a", "other", "foreign fact;"), memory("b", "", " ")]);
+        let settings = AgentConfig {
+            memory_max_items: items,
+            ..config()
+        };
+        let provider = answering(r#"[{"id":"a","content":"taken over"}]"#);
+        let careless = Careless(memories.clone());
+        let mut rig = Rig::with(provider, settings, |builder| {
+            builder.memory_storage(careless)
+        })
+        .await;
+        rig.send("facts").await;
+        let request = rig.request(1);
+        let system: String = request
+            .system
+            .iter()
+            .map(|block| block.text.to_string())
+            .collect();
+        assert_eq!(system.matches("fact ").count(), items as usize, "{system}");
+        assert!(!system.contains("foreign"));
+        rig.reopen().await;
+        assert!(!all_said(&extractions(&rig.provider)[0]).contains("foreign"));
+        assert!(
+            contents(&memories).contains(&"foreign fact;".to_owned()),
+            "not overwritten"
+        );
+        rig.epilogue().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_extraction_covers_only_what_came_after_the_last() {
+    let memories = InMemoryMemories::new();
+    memories.preload([memory("m1", "", "remembered word1")]);
+    let settings = AgentConfig {
+        memory_checkpoint_interval: 2,
+        ..config()
+    };
+    let skill = youyou_agent::SkillDefinition {
+        name: "poem".to_owned(),
+        display_name: "Poem".to_owned(),
+        description: "Writes.".to_owned(),
+        prompt: "SKILLTEXT".to_owned(),
+        required_tools: Vec::new(),
+        allow_implicit_invocation: false,
+    };
+    let mut rig = Rig::with(answering("[]"), settings, |builder| {
+        builder.memory_storage(memories).skill(skill)
+    })
+    .await;
+    for n in 1..=5 {
+        rig.send(format!("/poem word{n}").as_str()).await;
+        // Lets the checkpoint in the background go its way.
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    let words = |request: &ChatRequest| {
+        let transcript = all_said(request);
+        let transcript = transcript.split_once("<transcript>").unwrap().1.to_owned();
+        assert!(!transcript.contains("SKILLTEXT"), "no skill texts");
+        assert!(!transcript.contains("remembered"), "no injected memories");
+        (1..=9)
+            .filter(|n| transcript.contains(&format!("word{n}")))
+            .collect::<Vec<usize>>()
+    };
+    let of = |rig: &Rig| -> Vec<Vec<usize>> {
+        extractions(&rig.provider)
+            .iter()
+            .map(|request| words(request))
+            .collect()
+    };
+    assert_eq!(of(&rig), [vec![1, 2], vec![3, 4]]);
+    rig.reopen().await;
+    assert_eq!(of(&rig), [vec![1, 2], vec![3, 4], vec![5]]);
+    for _ in 0..3 {
+        rig.reopen().await;
+    }
+    assert_eq!(extractions(&rig.provider).len(), 3, "nothing new, no call");
+    rig.send("word6").await;
+    rig.reopen().await;
+    assert_eq!(of(&rig)[3], [6]);
+    rig.epilogue().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_process_left_behind_is_extracted_with_the_next_message() {
+    let provider = answering("[]");
+    let storage = storage_with(marked_turns(2, 10));
+    let mut rig = Rig::resumed(provider, config(), storage, STORED, |builder| {
+        builder.memory_storage(InMemoryMemories::new())
+    })
+    .await;
+    rig.reopen().await;
+    assert_eq!(extractions(&rig.provider).len(), 0);
+    rig.send("M99. more").await;
+    rig.reopen().await;
+    let read = all_said(&extractions(&rig.provider)[0]);
+    assert_eq!(crate::histories::markers(&read), [1, 2, 3, 4, 99]);
+    rig.epilogue().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_extraction_uses_its_own_model_and_leaves_it_room() {
+    let small = ModelInfo {
+        context_window: 2_000,
+        ..text_model("small")
+    };
+    let extractor = ScriptedProvider::new("other")
+        .model(small)
+        .always(|_| [text(r#"[{"content":"x"}]"#), done()]);
+    let memories = InMemoryMemories::new();
+    memories.preload((0..200).map(|n| memory(&format!("m{n}"), "", &"known ".repeat(30))));
+    let settings = AgentConfig {
+        memory_model: Some("small".to_owned()),
+        ..config()
+    };
+    let registered = extractor.clone();
+    let mut rig = Rig::with(
+        provider().always(|_| [text("ok"), done()]),
+        settings,
+        |builder| {
+            builder
+                .memory_storage(memories.clone())
+                .provider(registered)
+        },
+    )
+    .await;
+    rig.send(vec![picture(), ContentBlock::text("字".repeat(3_000))])
+        .await;
+    rig.send("x".repeat(20_000).as_str()).await;
+    rig.send("the last word").await;
+    rig.reopen().await;
+    let request = extractor.last_request().unwrap();
+    let system: String = request
+        .system
+        .iter()
+        .map(|block| block.text.to_string())
+        .collect();
+    let whole = format!("{system}{}", all_said(&request));
+    let quarters: usize = whole
+        .chars()
+        .map(|c| if c.is_ascii() { 1 } else { 4 })
+        .sum();
+    assert!(
+        quarters / 4 <= 1_400 + 50,
+        "at most 70 % of the window: {}",
+        quarters / 4
+    );
+    assert!(whole.contains("the last word"));
+    assert!(
+        whole.contains("- id m"),
+        "known memories are shown with their ids"
+    );
+    assert!(request.tools.is_empty());
+    assert!(contents(&memories).contains(&"x".to_owned()));
+    extractor.fall_back(|_| [text("[]"), done()]);
+    rig.epilogue().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_memory_model_that_is_gone_is_replaced_by_that_of_the_session() {
+    let extractor = ScriptedProvider::new("other").model(text_model("small"));
+    let settings = AgentConfig {
+        memory_model: Some("small".to_owned()),
+        ..config()
+    };
+    let registered = extractor.clone();
+    let memories = InMemoryMemories::new();
+    let mut rig = Rig::with(answering(r#"[{"content":"x"}]"#), settings, |builder| {
+        builder
+            .memory_storage(memories.clone())
+            .provider(registered)
+    })
+    .await;
+    rig.send("q").await;
+    assert!(extractor.remove_model("small"));
+    rig.reopen().await;
+    assert_eq!(contents(&memories), ["x"]);
+    assert_eq!(&*extractions(&rig.provider)[0].model_id, MODEL);
+    rig.epilogue().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_memory_storage_there_is_no_memory() {
+    let mut rig = Rig::new(answering("[]")).await;
+    rig.send("q").await;
+    rig.reopen().await;
+    assert_eq!(extractions(&rig.provider).len(), 0);
+    assert_eq!(
+        stored_lines(&rig.stored()),
+        ["created: q", "user: q", "assistant: ok"]
+    );
+    rig.epilogue().await;
+}
