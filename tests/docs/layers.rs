@@ -90,14 +90,15 @@ fn one_decision_has_one_home() {
         (["sequence.fetch_add", "sequence.fetch_max"], "src/agent/outlet/log.rs"),
         // Where system text is written.
         (["\"# Tools", "\"# Memories"], "src/agent/prompt.rs"),
-        // Where errors get their codes.
-        (["AgentError::new(", "code: ErrorCode::"], "src/agent/error.rs"),
+        // Where it is decided which errors may be tried again.
+        (["retryable: false", "retryable: true"], "src/agent/error.rs"),
     ] {
         let elsewhere: Vec<String> = saying("src/agent", &words)
             .into_iter()
             .filter(|line| !line.starts_with(home))
             .collect();
         assert_eq!(elsewhere, Vec::<String>::new(), "{words:?} belong in {home}");
+        assert!(!saying(home, &words).is_empty(), "{home} says none of {words:?}");
     }
 }
 
