@@ -86,7 +86,10 @@ fn every_fault_names_the_tests_that_name_it() {
         let [id, fault, _] = row.as_slice() else {
             panic!("{FAULTS}: a row needs id, fault and test: {row:?}");
         };
-        assert!(known.insert((*id).to_owned()), "{FAULTS}: {id} is listed twice");
+        assert!(
+            known.insert((*id).to_owned()),
+            "{FAULTS}: {id} is listed twice"
+        );
         let mut named = tests.by_fault.get(*id).cloned().unwrap_or_default();
         named.sort();
         named.dedup();
@@ -98,7 +101,11 @@ fn every_fault_names_the_tests_that_name_it() {
         };
         lines.push(format!("| {id} | {fault} | {proof} |"));
     }
-    let unknown: Vec<&String> = tests.by_fault.keys().filter(|id| !known.contains(*id)).collect();
+    let unknown: Vec<&String> = tests
+        .by_fault
+        .keys()
+        .filter(|id| !known.contains(*id))
+        .collect();
     assert!(unknown.is_empty(), "{FAULTS} does not list {unknown:?}");
     let text = lines.join("\n") + "\n";
     if text != before {
@@ -191,15 +198,26 @@ fn every_dependency_has_its_reason() {
         }
     }
     let package = read("package.json");
-    for block in ["\"dependencies\": {", "\"peerDependencies\": {", "\"devDependencies\": {"] {
+    for block in [
+        "\"dependencies\": {",
+        "\"peerDependencies\": {",
+        "\"devDependencies\": {",
+    ] {
         let (_, block) = package.split_once(block).unwrap();
         let (block, _) = block.split_once('}').unwrap();
-        names.extend(block.lines().filter_map(|line| line.trim().split('"').nth(1)));
+        names.extend(
+            block
+                .lines()
+                .filter_map(|line| line.trim().split('"').nth(1)),
+        );
     }
     assert!(names.len() > 10, "only {names:?}");
     let missing: Vec<&str> = names
         .into_iter()
         .filter(|name| !text.contains(&format!("`{name}`")))
         .collect();
-    assert!(missing.is_empty(), "ARCHITECTURE.md gives no reason for {missing:?}");
+    assert!(
+        missing.is_empty(),
+        "ARCHITECTURE.md gives no reason for {missing:?}"
+    );
 }

@@ -63,10 +63,32 @@ fn nothing_below_the_plugin_layer_calls_it() {
 #[test]
 fn the_vocabulary_imports_nothing_above_it() {
     let above = [
-        "builder", "catalog", "compaction", "context", "core", "hook", "journal", "memory",
-        "model_call", "outlet", "plugin", "prompt", "retry", "session", "shutdown", "skill", "turn",
+        "builder",
+        "catalog",
+        "compaction",
+        "context",
+        "core",
+        "hook",
+        "journal",
+        "memory",
+        "model_call",
+        "outlet",
+        "plugin",
+        "prompt",
+        "retry",
+        "session",
+        "shutdown",
+        "skill",
+        "turn",
     ];
-    for file in ["message", "event.rs", "error.rs", "config.rs", "provider.rs", "storage.rs"] {
+    for file in [
+        "message",
+        "event.rs",
+        "error.rs",
+        "config.rs",
+        "provider.rs",
+        "storage.rs",
+    ] {
         let words: Vec<String> = above
             .iter()
             .flat_map(|module| [format!("super::{module}"), format!("agent::{module}")])
@@ -85,20 +107,36 @@ fn the_vocabulary_imports_nothing_above_it() {
 fn one_decision_has_one_home() {
     for (words, home) in [
         // Where a caller's panic is caught.
-        (["catch_unwind(", "AssertUnwindSafe"], "src/agent/contain.rs"),
+        (
+            ["catch_unwind(", "AssertUnwindSafe"],
+            "src/agent/contain.rs",
+        ),
         // Where events get their numbers.
-        (["sequence.fetch_add", "sequence.fetch_max"], "src/agent/outlet/log.rs"),
+        (
+            ["sequence.fetch_add", "sequence.fetch_max"],
+            "src/agent/outlet/log.rs",
+        ),
         // Where system text is written.
         (["\"# Tools", "\"# Memories"], "src/agent/prompt.rs"),
         // Where it is decided which errors may be tried again.
-        (["retryable: false", "retryable: true"], "src/agent/error.rs"),
+        (
+            ["retryable: false", "retryable: true"],
+            "src/agent/error.rs",
+        ),
     ] {
         let elsewhere: Vec<String> = saying("src/agent", &words)
             .into_iter()
             .filter(|line| !line.starts_with(home))
             .collect();
-        assert_eq!(elsewhere, Vec::<String>::new(), "{words:?} belong in {home}");
-        assert!(!saying(home, &words).is_empty(), "{home} says none of {words:?}");
+        assert_eq!(
+            elsewhere,
+            Vec::<String>::new(),
+            "{words:?} belong in {home}"
+        );
+        assert!(
+            !saying(home, &words).is_empty(),
+            "{home} says none of {words:?}"
+        );
     }
 }
 
@@ -106,16 +144,96 @@ fn one_decision_has_one_home() {
 fn each_layer_calls_only_what_is_below_it() {
     // Upper before lower: a module may name those after it, not those before.
     let layers = [
-        ("src/agent/tool", ["super::session", "agent::session", "agent::turn", "agent::builder"]),
-        ("src/agent/hook", ["super::session", "agent::session", "agent::turn", "agent::builder"]),
-        ("src/agent/context", ["super::session", "agent::session", "agent::turn", "agent::builder"]),
-        ("src/agent/memory", ["super::session", "agent::session", "agent::turn", "agent::builder"]),
-        ("src/agent/outlet", ["super::session", "agent::session", "agent::turn", "agent::builder"]),
-        ("src/agent/journal.rs", ["super::session", "agent::session", "super::turn", "super::builder"]),
-        ("src/agent/prompt.rs", ["super::session", "agent::session", "super::turn", "super::builder"]),
-        ("src/agent/skill.rs", ["super::session", "agent::session", "super::turn", "super::builder"]),
-        ("src/agent/turn", ["agent::builder", "crate::AgentBuilder", "agent::shutdown", "crate::ipc"]),
-        ("src/agent/session", ["agent::builder", "crate::AgentBuilder", "super::builder", "crate::ipc"]),
+        (
+            "src/agent/tool",
+            [
+                "super::session",
+                "agent::session",
+                "agent::turn",
+                "agent::builder",
+            ],
+        ),
+        (
+            "src/agent/hook",
+            [
+                "super::session",
+                "agent::session",
+                "agent::turn",
+                "agent::builder",
+            ],
+        ),
+        (
+            "src/agent/context",
+            [
+                "super::session",
+                "agent::session",
+                "agent::turn",
+                "agent::builder",
+            ],
+        ),
+        (
+            "src/agent/memory",
+            [
+                "super::session",
+                "agent::session",
+                "agent::turn",
+                "agent::builder",
+            ],
+        ),
+        (
+            "src/agent/outlet",
+            [
+                "super::session",
+                "agent::session",
+                "agent::turn",
+                "agent::builder",
+            ],
+        ),
+        (
+            "src/agent/journal.rs",
+            [
+                "super::session",
+                "agent::session",
+                "super::turn",
+                "super::builder",
+            ],
+        ),
+        (
+            "src/agent/prompt.rs",
+            [
+                "super::session",
+                "agent::session",
+                "super::turn",
+                "super::builder",
+            ],
+        ),
+        (
+            "src/agent/skill.rs",
+            [
+                "super::session",
+                "agent::session",
+                "super::turn",
+                "super::builder",
+            ],
+        ),
+        (
+            "src/agent/turn",
+            [
+                "agent::builder",
+                "crate::AgentBuilder",
+                "agent::shutdown",
+                "crate::ipc",
+            ],
+        ),
+        (
+            "src/agent/session",
+            [
+                "agent::builder",
+                "crate::AgentBuilder",
+                "super::builder",
+                "crate::ipc",
+            ],
+        ),
     ];
     for (place, above) in layers {
         let found: Vec<String> = saying(place, &above)

@@ -157,19 +157,15 @@ fn script_tests(lines: &[&str]) -> Vec<(usize, usize, String)> {
         .collect()
 }
 
-/// The ids in a comment that begins with ids: `// A5, A16`, `// E5: why`.
+/// The ids that a comment begins with: `// A5, A16`, `// E12 (a)`, `// E5: why`.
 fn fault_ids(line: &str) -> Vec<String> {
     let Some(comment) = line.trim_start().strip_prefix("// ") else {
         return Vec::new();
     };
-    let head = comment.split(':').next().unwrap_or_default();
-    let words: Vec<&str> = head.split([',', ' ']).filter(|word| !word.is_empty()).collect();
-    if !words.iter().all(|word| is_fault_id(word) || is_other_mark(word)) {
-        return Vec::new();
-    }
-    words
-        .into_iter()
-        .filter(|word| is_fault_id(word))
+    comment
+        .split([',', ' ', ':', ';'])
+        .filter(|word| !word.is_empty())
+        .take_while(|word| is_fault_id(word))
         .map(str::to_owned)
         .collect()
 }
@@ -179,9 +175,4 @@ pub(crate) fn is_fault_id(word: &str) -> bool {
     let area = chars.next().is_some_and(|c| ('A'..='H').contains(&c));
     let number = chars.as_str();
     area && (1..=2).contains(&number.len()) && number.chars().all(|c| c.is_ascii_digit())
-}
-
-/// An invariant (`INV-5`) or a chapter (`6.2`) beside the ids.
-fn is_other_mark(word: &str) -> bool {
-    word.starts_with("INV-") || word.chars().all(|c| c.is_ascii_digit() || c == '.')
 }
