@@ -221,3 +221,27 @@ fn every_dependency_has_its_reason() {
         "ARCHITECTURE.md gives no reason for {missing:?}"
     );
 }
+
+#[test]
+fn every_module_is_on_the_map() {
+    let text = read("ARCHITECTURE.md");
+    let mut missing = Vec::new();
+    for place in ["src/agent", "src/ipc", "guest-js"] {
+        for entry in fs::read_dir(root().join(place)).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+            let mention = if !path.is_dir() {
+                format!("`{name}`")
+            } else if path.with_extension("rs").exists() {
+                // The rest of a module whose file is on the map.
+                continue;
+            } else {
+                format!("`{name}/")
+            };
+            if !text.contains(&mention) {
+                missing.push(format!("{place}/{name}"));
+            }
+        }
+    }
+    assert!(missing.is_empty(), "ARCHITECTURE.md lacks {missing:?}");
+}
