@@ -11,6 +11,7 @@ use super::context::Context;
 use super::context::compact::{self, DEFAULT_PROMPT, Plan, Target};
 use super::context::estimate;
 use super::core::Core;
+use super::error::ErrorSource;
 use super::event::CompactMethod;
 use super::hook::registry::{self, Stop};
 use super::hook::BeforeCompact;
@@ -59,7 +60,7 @@ pub(crate) enum Attempt {
 /// An attempt, with what the hooks and the summariser warned of.
 pub(crate) struct Attempted {
     pub(crate) attempt: Attempt,
-    pub(crate) warnings: Vec<String>,
+    pub(crate) warnings: Vec<(ErrorSource, String)>,
 }
 
 /// Who asks for a compaction, and for whom.
@@ -84,7 +85,12 @@ impl Compaction<'_> {
         Attempted { attempt, warnings }
     }
 
-    async fn steps(&self, context: &Context, tokens: u64, warnings: &mut Vec<String>) -> Attempt {
+    async fn steps(
+        &self,
+        context: &Context,
+        tokens: u64,
+        warnings: &mut Vec<(ErrorSource, String)>,
+    ) -> Attempt {
         let target = Target {
             window: self.model.window(),
             tokens,
@@ -111,9 +117,10 @@ impl Compaction<'_> {
                 Err(Failed::Cancelled) => return Attempt::Cancelled,
                 Err(Failed::Because(reason)) => {
                     tracing::warn!(session = %self.session_id, "no summary: {reason}");
-                    warnings.push(format!(
+                    let told = format!(
                         "the summary of older messages could not be written ({reason}); they were left out"
-                    ));
+                    );
+                    warnings.push((ErrorSource::Agent, told));
                 }
             }
         }
@@ -130,7 +137,7 @@ impl Compaction<'_> {
     async fn ask_hooks(
         &self,
         context: &Context,
-        warnings: &mut Vec<String>,
+        warnings: &mut Vec<(ErrorSource, String)>,
     ) -> Result<Arc<str>, Stop> {
         let payload = BeforeCompact {
             session_id: Arc::clone(self.session_id),
@@ -142,7 +149,7 @@ impl Compaction<'_> {
         let run = registry::run(
             &self.core.taps.before_compact,
             payload,
-            self.core.hook_limit(),
+            self.core.hook_limit_with(self.cancel),
             |_| false,
             |payload, instructions| {
                 payload.instructions = instructions.into();
@@ -150,7 +157,7 @@ impl Compaction<'_> {
             },
         )
         .await;
-        warnings.extend(run.warnings);
+        warnings.extend(run.warnings.into_iter().map(|warning| (ErrorSource::Plugin, warning)));
         match run.stopped {
             Some(stop) => Err(stop),
             None => Ok(run.payload.instructions),

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::catalog::Catalog;
 use super::config::AgentConfig;
 use super::error::AgentError;
-use super::hook::registry::Taps;
+use super::hook::registry::{Patience, Taps};
 use super::memory::MemoryStorage;
 use super::outlet::Outlet;
 use super::plugin::Plugin;
@@ -50,8 +50,20 @@ impl Core {
         Duration::from_millis(self.config.storage_timeout_ms)
     }
 
-    pub(crate) fn hook_limit(&self) -> Duration {
-        Duration::from_millis(self.config.hook_timeout_ms)
+    /// How long hooks may take where nobody can cancel.
+    pub(crate) fn hook_limit(&self) -> Patience<'static> {
+        Patience {
+            limit: Duration::from_millis(self.config.hook_timeout_ms),
+            cancel: None,
+        }
+    }
+
+    /// How long the hooks of something that can be cancelled may take.
+    pub(crate) fn hook_limit_with<'a>(&self, cancel: &'a CancellationToken) -> Patience<'a> {
+        Patience {
+            limit: self.hook_limit().limit,
+            cancel: Some(cancel),
+        }
     }
 
     pub(crate) fn idle_limit(&self) -> Duration {

@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use serde_json::json;
 use tokio::time::Instant;
 use youyou_agent::testing::{
     Gate, RecordingTool, ScriptedProvider, call, collect, done, kinds, text,
@@ -380,5 +379,4 @@ async fn a_hook_may_use_the_agent_it_belongs_to() {
     rig.session.close().await.unwrap();
     assert_eq!(began.elapsed(), Duration::from_millis(200));
     *shared.lock().unwrap() = None;
-    let _ = json!(null);
 }

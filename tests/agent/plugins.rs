@@ -33,10 +33,6 @@ async fn build(
     plugins.into_iter().fold(builder, AgentBuilder::plugin).build().await
 }
 
-fn sorted_life(lines: &Lines) -> Vec<String> {
-    lines.all()
-}
-
 #[tokio::test(start_paused = true)]
 async fn all_are_initialised_then_all_applied_and_shut_down_in_reverse() {
     let lines = Lines::default();
@@ -50,7 +46,7 @@ async fn all_are_initialised_then_all_applied_and_shut_down_in_reverse() {
         .await
         .unwrap();
     assert_eq!(
-        sorted_life(&lines),
+        lines.all(),
         [
             "a initialize",
             "b initialize with {\"x\":1}",
@@ -311,8 +307,10 @@ async fn a_shutdown_during_a_creation_calls_no_handler_after_the_plugins_ended()
         async move { agent.create_session(SessionConfig::default()).await }
     });
     gate.arrived(1).await;
+    let began = Instant::now();
     let report = agent.shutdown().await;
-    assert_eq!(report.problems, Vec::<String>::new());
+    assert!(began.elapsed() <= Duration::from_secs(5));
+    assert_eq!(report.problems.len(), 1, "{report:?}");
     gate.open();
     let error = creating.await.unwrap().unwrap_err();
     assert_eq!(error.code, ErrorCode::AgentShutDown);
@@ -348,7 +346,8 @@ async fn a_close_under_way_calls_no_handler_after_the_plugins_ended() {
     assert!(began.elapsed() <= Duration::from_secs(5));
     assert_eq!(report.problems.len(), 1, "{report:?}");
     gate.open();
-    closing.await.unwrap().unwrap();
+    // It says that it was cut off.
+    closing.await.unwrap().unwrap_err();
     assert_eq!(lines.all(), ["watch shutdown", "slow shutdown"]);
 }
 

@@ -92,7 +92,8 @@ impl Tap {
         self
     }
 
-    /// No time limit, for a handler that asks a person.
+    /// No time limit, for a handler that asks a person. Once the user cancels the turn, the
+    /// agent's `hook_timeout_ms` holds for it, too.
     #[must_use]
     pub fn no_limit(mut self) -> Self {
         self.limit = TapLimit::None;

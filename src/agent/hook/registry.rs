@@ -4,10 +4,10 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::Value;
+use tokio_util::sync::CancellationToken;
 
 use super::{
     AfterToolUse, BeforeCompact, BeforeToolUse, Hook, HookOutcome, HookResult, OnFault, SessionEnd,
@@ -43,14 +43,36 @@ pub(crate) struct Taps {
     pub(crate) before_tool_use: Vec<Tapped<BeforeToolUse>>,
     pub(crate) after_tool_use: Vec<Tapped<AfterToolUse>>,
     pub(crate) before_compact: Vec<Tapped<BeforeCompact>>,
-    /// Set once the plugins are about to be shut down: no handler is called any more.
-    retired: Arc<AtomicBool>,
+    /// Fires once the plugins are about to be shut down: no handler runs any more.
+    retired: CancellationToken,
 }
 
 impl Taps {
-    /// Calls no handler from now on.
+    /// Calls no handler from now on, and drops those under way.
     pub(crate) fn retire(&self) {
-        self.retired.store(true, Ordering::Release);
+        self.retired.cancel();
+    }
+}
+
+/// How long the handlers of a hook may take.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Patience<'a> {
+    /// For a tap that has no limit of its own.
+    pub(crate) limit: Duration,
+    /// The user's cancel: from then on a tap without any limit has this one, too.
+    pub(crate) cancel: Option<&'a CancellationToken>,
+}
+
+impl Patience<'_> {
+    /// Ends when a handler without a limit has had its time.
+    async fn after_cancel(self) {
+        match self.cancel {
+            Some(cancel) => {
+                cancel.cancelled().await;
+                tokio::time::sleep(self.limit).await;
+            }
+            None => std::future::pending().await,
+        }
     }
 }
 
@@ -60,7 +82,7 @@ pub(crate) struct Tapped<H: Hook> {
     config: Arc<Value>,
     tap: Tap,
     handler: Handler<H>,
-    retired: Arc<AtomicBool>,
+    retired: CancellationToken,
 }
 
 impl<H: Hook> fmt::Debug for Tapped<H> {
@@ -82,7 +104,7 @@ macro_rules! tap_methods {
                 config: Arc::clone(&self.config),
                 tap: tap.into(),
                 handler: Box::new(move |payload| Box::pin(handler(payload))),
-                retired: Arc::clone(&self.taps.retired),
+                retired: self.taps.retired.clone(),
             });
         }
     )*};
@@ -150,13 +172,13 @@ pub(crate) struct Stop {
 pub(crate) async fn run<H: Hook>(
     taps: &[Tapped<H>],
     mut payload: H,
-    configured_limit: Duration,
+    patience: Patience<'_>,
     faults_deny: impl Fn(OnFault) -> bool,
     mut change: impl FnMut(&mut H, H::Change) -> Result<(), String>,
 ) -> HookRun<H> {
     let mut warnings = Vec::new();
     for tapped in taps {
-        let outcome = tapped.call(payload.clone(), configured_limit).await;
+        let outcome = tapped.call(payload.clone(), patience).await;
         let fault = match outcome {
             Ok(HookOutcome::Continue) => continue,
             Ok(HookOutcome::ContinueWith(changed)) => match change(&mut payload, changed) {
@@ -199,28 +221,38 @@ impl<H: Hook> Tapped<H> {
     async fn call(
         &self,
         mut payload: H,
-        configured: Duration,
+        patience: Patience<'_>,
     ) -> Result<HookOutcome<H::Change>, String> {
-        if self.retired.load(Ordering::Acquire) {
-            // A fault, so that a handler that guards a tool still guards it.
-            return Err("its plugin was shut down".to_owned());
-        }
         payload.set_config(&self.config);
         let limit = match self.tap.limit {
-            TapLimit::Configured => Some(configured),
+            TapLimit::Configured => Some(patience.limit),
             TapLimit::Own(own) => Some(own),
             TapLimit::None => None,
         };
         let call = || (self.handler)(payload);
-        let answered = match limit {
-            Some(limit) => contain::limited(limit, call)
-                .await
-                .map_err(|failure| failure.to_string())?,
-            None => contain::future(call)
-                .await
-                .map_err(|panicked| panicked.to_string())?,
+        let answer = async {
+            match limit {
+                Some(limit) => contain::limited(limit, call)
+                    .await
+                    .map_err(|failure| failure.to_string()),
+                None => tokio::select! {
+                    biased;
+                    answer = contain::future(call) => {
+                        answer.map_err(|panicked| panicked.to_string())
+                    }
+                    () = patience.after_cancel() => {
+                        Err("it did not answer in time after the cancel".to_owned())
+                    }
+                },
+            }
         };
-        answered.map_err(|error| error.message)
+        let answered = tokio::select! {
+            biased;
+            // A fault, so that a handler that guards a tool still guards it.
+            () = self.retired.cancelled() => Err("its plugin was shut down".to_owned()),
+            answered = answer => answered,
+        };
+        answered?.map_err(|error| error.message)
     }
 
     fn stop(&self, reason: String) -> Stop {

@@ -20,7 +20,7 @@ use crate::agent::contain::Panicked;
 use crate::agent::context::normalize::{CANCELLED, NOT_EXECUTED};
 use crate::agent::error::{AgentError, ErrorCode, ErrorSource};
 use crate::agent::event::AgentEventKind;
-use crate::agent::hook::registry::{self, Taps};
+use crate::agent::hook::registry::{self, Patience, Taps};
 use crate::agent::hook::{AfterToolUse, BeforeToolUse, OnFault};
 use crate::agent::journal::{Journal, Written};
 use crate::agent::outlet::TurnLog;
@@ -120,13 +120,14 @@ impl Dispatcher<'_> {
             Ok(checked) => checked,
             Err(error) => return vec![self.rejected(call, &error).await],
         };
-        let arguments = match self.before(call, tool, arguments).await {
-            Ok(arguments) => arguments,
-            Err(error) => return vec![self.rejected(call, &error).await],
-        };
+        let allowed = self.before(call, tool, arguments).await;
         if self.cancel.is_cancelled() {
             return vec![self.unreached(call, CANCELLED, None).await];
         }
+        let arguments = match allowed {
+            Ok(arguments) => arguments,
+            Err(error) => return vec![self.rejected(call, &error).await],
+        };
         let started = self
             .record(SessionEventKind::ToolCall {
                 call_id: Arc::clone(&call.call_id),
@@ -177,7 +178,7 @@ impl Dispatcher<'_> {
         let run = registry::run(
             &self.taps.before_tool_use,
             payload,
-            Duration::from_millis(self.config.hook_timeout_ms),
+            self.patience(),
             |_: OnFault| true,
             |payload, changed| {
                 tool.validate(&changed)?;
@@ -266,7 +267,7 @@ impl Dispatcher<'_> {
         let run = registry::run(
             &self.taps.after_tool_use,
             payload,
-            Duration::from_millis(self.config.hook_timeout_ms),
+            self.patience(),
             |on_fault| on_fault == OnFault::Deny,
             |payload, changed| {
                 payload.output = admitted(changed, self.config.tool_output_limit_bytes).into();
@@ -288,6 +289,13 @@ impl Dispatcher<'_> {
                 output: run.payload.output,
                 ..outcome
             },
+        }
+    }
+
+    fn patience(&self) -> Patience<'_> {
+        Patience {
+            limit: Duration::from_millis(self.config.hook_timeout_ms),
+            cancel: Some(self.cancel),
         }
     }
 

@@ -278,7 +278,7 @@ impl TurnRun {
                 user_input: content.into(),
                 plugin_config: Arc::default(),
             },
-            self.core().hook_limit(),
+            self.core().hook_limit_with(&self.cancel),
             |on_fault| on_fault == OnFault::Deny,
             |payload, change: TurnStartChange| {
                 if let Some(content) = change.user_input {
@@ -473,7 +473,7 @@ impl TurnRun {
                 assistant_output: output.into(),
                 plugin_config: Arc::default(),
             },
-            self.core().hook_limit(),
+            self.core().hook_limit_with(&self.cancel),
             |_| false,
             |payload, output| {
                 payload.assistant_output = output.into();

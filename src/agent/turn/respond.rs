@@ -270,7 +270,9 @@ impl TurnRun {
             cancel: &self.cancel,
         };
         let attempted = compaction.attempt(&self.work.context, wanted).await;
-        self.warn(attempted.warnings, ErrorSource::Agent);
+        for (source, warning) in attempted.warnings {
+            self.warn(vec![warning], source);
+        }
         let record = match attempted.attempt {
             Attempt::Compacted { record, usage } => {
                 if let Some(usage) = usage {
