@@ -115,7 +115,7 @@ export function App() {
             <span className="spinner" />
             {t.thread.earlier}
           </div>
-        ) : items.length === 0 && view.turn === null && !view.loadError && shown.sessionId === null ? (
+        ) : items.length === 0 && view.turn === null && !view.loadError ? (
           <EmptyState demo={model?.providerId === DEMO} onSuggest={(text) => void chat.send([{ type: 'text', text }])} />
         ) : (
           <Thread
