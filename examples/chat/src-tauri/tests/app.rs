@@ -7,7 +7,7 @@ use std::sync::Arc;
 use futures_util::StreamExt;
 use youyou_agent::{
     Agent, AgentEventKind, ContentBlock, ErrorCode, MemoryStorage, ResumeOptions, Session,
-    SessionConfig, SessionEventKind, ToolHandler, TurnOutcome, TurnStatus,
+    SessionConfig, SessionEventKind, ToolHandler, TurnEnding, TurnOutcome, TurnStatus,
 };
 use youyou_chat::backend::{Backend, Folders};
 
@@ -76,7 +76,7 @@ async fn a_request_runs_tools_in_the_workspace_and_is_found_after_a_restart() {
         .await
         .unwrap();
     let outcome = say(&session, "write notes/a.txt: 你好").await;
-    assert_eq!(outcome.status, TurnStatus::Completed);
+    assert_eq!(outcome.status, TurnEnding::Completed);
     let written = std::fs::read_to_string(folder.path().join("workspace/notes/a.txt")).unwrap();
     assert_eq!(written, "你好\n".trim_end());
 }

@@ -1,6 +1,5 @@
 use std::sync::Arc;
 
-use futures_util::StreamExt;
 use serde_json::json;
 use youyou_agent::{Messages, PromptBlock, ToolSpec};
 
@@ -38,17 +37,14 @@ fn request(messages: Vec<Message>) -> ChatRequest {
     }
 }
 
-async fn hear(request: ChatRequest) -> Vec<ChatEvent> {
-    DemoProvider
-        .chat(request, CancellationToken::new())
-        .await
-        .unwrap()
-        .collect()
-        .await
+/// What is said, without the pauses.
+fn hear(request: &ChatRequest) -> Vec<ChatEvent> {
+    let beats = answer(request, 1).unwrap();
+    beats.into_iter().map(|(event, _)| event).collect()
 }
 
-async fn say(text: &str) -> Vec<ChatEvent> {
-    hear(request(vec![user(text, UserOrigin::Input)])).await
+fn say(text: &str) -> Vec<ChatEvent> {
+    hear(&request(vec![user(text, UserOrigin::Input)]))
 }
 
 fn text_of(events: &[ChatEvent]) -> String {
@@ -145,9 +141,9 @@ fn requests_are_understood_in_both_languages() {
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn two_files_are_read_in_one_response() {
-    let events = say("read a.txt and b.txt").await;
+#[test]
+fn two_files_are_read_in_one_response() {
+    let events = say("read a.txt and b.txt");
     let calls: Vec<_> = events
         .iter()
         .filter(|event| matches!(event, ChatEvent::ToolCall { .. }))
@@ -163,65 +159,68 @@ async fn two_files_are_read_in_one_response() {
     ));
 }
 
-#[tokio::test(start_paused = true)]
-async fn results_are_quoted_whatever_fences_they_hold() {
+#[test]
+fn results_are_quoted_whatever_fences_they_hold() {
     let result = Message::ToolResult(ToolResultMessage {
         call_id: "c".into(),
         tool_name: "read_file".into(),
         content: "```\ncode\n```".into(),
         is_error: false,
     });
-    let text = text_of(&hear(request(vec![user("read a.md", UserOrigin::Input), result])).await);
+    let text = text_of(&hear(&request(vec![
+        user("read a.md", UserOrigin::Input),
+        result,
+    ])));
     assert!(text.contains("````text\n```\ncode\n```\n````"), "{text}");
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_long_answer_thinks_first_and_takes_several_seconds() {
-    let start = tokio::time::Instant::now();
-    let events = say("long answer").await;
+#[test]
+fn a_long_answer_thinks_first_and_takes_several_seconds() {
+    let beats = answer(&request(vec![user("long answer", UserOrigin::Input)]), 1).unwrap();
+    let took: Duration = beats.iter().map(|(_, pause)| *pause).sum();
+    let events: Vec<ChatEvent> = beats.into_iter().map(|(event, _)| event).collect();
     assert!(matches!(
         events.first(),
         Some(ChatEvent::ReasoningDelta { .. })
     ));
     let text = text_of(&events);
     assert!(text.contains("## ") && text.contains("```rust") && text.contains("| --- |"));
-    let took = start.elapsed();
     assert!((5..20).contains(&took.as_secs()), "{took:?}");
 }
 
-#[tokio::test]
-async fn failures_can_be_asked_for() {
-    let kind = async |messages| {
-        let refused = DemoProvider
-            .chat(request(messages), CancellationToken::new())
-            .await;
-        refused.err().map(|error| error.kind)
+#[test]
+fn failures_can_be_asked_for() {
+    let kind = |messages| {
+        // A refusal comes before anything is said, so one poll is enough.
+        let call = DemoProvider.chat(request(messages), CancellationToken::new());
+        let refused = futures_util::FutureExt::now_or_never(call);
+        refused.unwrap().err().map(|error| error.kind)
     };
     assert_eq!(
-        kind(vec![user("error", UserOrigin::Input)]).await,
+        kind(vec![user("error", UserOrigin::Input)]),
         Some(ProviderErrorKind::Other)
     );
     let overflow = || user("overflow", UserOrigin::Input);
     assert_eq!(
-        kind(vec![overflow()]).await,
+        kind(vec![overflow()]),
         Some(ProviderErrorKind::ContextLengthExceeded)
     );
     // Once the agent has compacted, it gets its answer.
     assert_eq!(
-        kind(vec![user("before", UserOrigin::Summary), overflow()]).await,
+        kind(vec![user("before", UserOrigin::Summary), overflow()]),
         None
     );
     let too_long = "x".repeat(WINDOW as usize * 4 + 100);
     assert_eq!(
-        kind(vec![user(&too_long, UserOrigin::Input)]).await,
+        kind(vec![user(&too_long, UserOrigin::Input)]),
         Some(ProviderErrorKind::ContextLengthExceeded)
     );
 }
 
-#[tokio::test(start_paused = true)]
-async fn it_never_pretends_to_be_an_ai() {
-    assert!(text_of(&say("hello").await).contains("not an AI"));
-    assert!(text_of(&say("你好").await).contains("并不是 AI"));
+#[test]
+fn it_never_pretends_to_be_an_ai() {
+    assert!(text_of(&say("hello")).contains("not an AI"));
+    assert!(text_of(&say("你好")).contains("并不是 AI"));
     assert!(
         DemoProvider
             .models()
@@ -230,8 +229,8 @@ async fn it_never_pretends_to_be_an_ai() {
     );
 }
 
-#[tokio::test(start_paused = true)]
-async fn the_agents_own_requests_are_answered() {
+#[test]
+fn the_agents_own_requests_are_answered() {
     let transcript = "<transcript>\n\n[User]\nremember that I like tea\n\n[Assistant]\nNoted.\n\n[User]\n记住：我住在杭州\n</transcript>";
     let own = |system: &str| {
         let mut own = request(vec![user(transcript, UserOrigin::Input)]);
@@ -243,11 +242,11 @@ async fn the_agents_own_requests_are_answered() {
         .into();
         own
     };
-    let memories = text_of(&hear(own("Answer with JSON only")).await);
+    let memories = text_of(&hear(&own("Answer with JSON only")));
     let memories: Value = serde_json::from_str(&memories).unwrap();
     assert_eq!(memories[0]["content"], "I like tea");
     assert_eq!(memories[1]["content"], "我住在杭州");
-    let summary = text_of(&hear(own("Write the hand-over")).await);
+    let summary = text_of(&hear(&own("Write the hand-over")));
     assert!(
         summary.contains("- remember that I like tea") && summary.contains("not by an AI"),
         "{summary}"
