@@ -62,8 +62,10 @@ class Chat {
       return
     }
     const thread = new ThreadModel(sessionId, null)
+    // Begun first, so that the thread is never seen empty.
+    const loaded = thread.load()
     this.state.patch({ shown: thread })
-    await thread.load()
+    await loaded
   }
 
   /** Sends to the session on screen. `false`: refused, nothing was taken. */
