@@ -245,3 +245,17 @@ fn every_module_is_on_the_map() {
     }
     assert!(missing.is_empty(), "ARCHITECTURE.md lacks {missing:?}");
 }
+
+#[test]
+fn the_documents_name_the_versions_that_are_needed() {
+    let manifest = read("Cargo.toml");
+    let (_, rust) = manifest.split_once("rust-version = \"").unwrap();
+    let (rust, _) = rust.split_once('"').unwrap();
+    let package = read("package.json");
+    let (_, node) = package.split_once("\"node\": \">=").unwrap();
+    let (node, _) = node.split_once('"').unwrap();
+    let needed = format!("You need Rust {rust} or newer and Node.js {node} or newer.");
+    for file in ["README.md", "CONTRIBUTING.md"] {
+        assert!(read(file).contains(&needed), "{file} must say: {needed}");
+    }
+}

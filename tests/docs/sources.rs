@@ -65,9 +65,7 @@ impl Tests {
         for (at, line) in lines.iter().enumerate() {
             for id in fault_ids(line) {
                 // A comment is about the test it is in, or else about the next one.
-                let named = found
-                    .iter()
-                    .find(|(first, last, _)| (*first <= at && at <= *last) || *first > at);
+                let named = found.iter().find(|(_, last, _)| at <= *last);
                 let (line, _, name) =
                     named.unwrap_or_else(|| panic!("{path}: {id} is named by no test"));
                 self.by_fault.entry(id).or_default().push(Test {
