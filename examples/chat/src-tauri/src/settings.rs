@@ -176,6 +176,7 @@ fn write_private(path: &Path, stored: &Stored) -> std::io::Result<()> {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 mod tests {
     use super::*;
 

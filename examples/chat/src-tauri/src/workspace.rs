@@ -108,6 +108,7 @@ impl Workspace {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 mod tests {
     use super::*;
 

@@ -1,5 +1,10 @@
 //! The backend as a whole, with the offline demo and without a window.
-#![allow(missing_docs)]
+
+#![expect(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "a test that cannot go on fails"
+)]
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,5 +1,10 @@
 //! What was written is there after the process was killed, at whatever moment.
-#![allow(missing_docs)]
+
+#![expect(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "a test that cannot go on fails"
+)]
 
 use std::io::{BufRead, BufReader, Write as _};
 use std::path::Path;

@@ -1,5 +1,10 @@
 //! What the tools do, and what they refuse.
-#![allow(missing_docs)]
+
+#![expect(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    reason = "a test that cannot go on fails"
+)]
 
 use std::path::Path;
 use std::sync::Arc;

@@ -86,6 +86,11 @@ fn redact(secrets: &Regex, settings: &Settings, output: &str) -> Option<String> 
 }
 
 #[cfg(test)]
+#[expect(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that cannot go on fails"
+)]
 mod tests {
     use super::*;
 

@@ -177,6 +177,7 @@ fn model(vendor: &Vendor, name: &str) -> ModelInfo {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 mod tests {
     use super::*;
 

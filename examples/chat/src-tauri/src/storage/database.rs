@@ -161,6 +161,7 @@ pub(super) fn from_sql(number: i64) -> u64 {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 mod tests {
     use super::*;
     use crate::storage::SqliteSessions;

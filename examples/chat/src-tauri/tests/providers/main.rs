@@ -1,5 +1,12 @@
 //! The provider over HTTP, against servers that behave as real ones do at their worst.
-#![allow(missing_docs)]
+
+#![expect(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that cannot go on fails"
+)]
 
 mod failures;
 mod local;

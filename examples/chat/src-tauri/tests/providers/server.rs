@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 
 /// What the server does, in order, once it has read a request.
 #[derive(Debug, Clone)]
-pub enum Step {
+pub(crate) enum Step {
     /// Sends bytes in one piece.
     Send(Vec<u8>),
     /// Keeps the connection open until the client closes it.
@@ -20,16 +20,16 @@ pub enum Step {
 }
 
 /// The running server. It ends with the test's runtime.
-pub struct Server {
+pub(crate) struct Server {
     /// The base address, ending with a slash.
-    pub url: String,
+    pub(crate) url: String,
     requests: Arc<Mutex<Vec<String>>>,
     closed: Arc<Notify>,
 }
 
 impl Server {
     /// Answers the first request with the first script, and so on.
-    pub async fn start(scripts: Vec<Vec<Step>>) -> Self {
+    pub(crate) async fn start(scripts: Vec<Vec<Step>>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/v1/", listener.local_addr().unwrap());
         let requests = Arc::new(Mutex::new(Vec::new()));
@@ -51,19 +51,19 @@ impl Server {
     }
 
     /// The requests so far, head and body.
-    pub fn requests(&self) -> Vec<String> {
+    pub(crate) fn requests(&self) -> Vec<String> {
         self.requests.lock().unwrap().clone()
     }
 
     /// The body of a request as JSON.
-    pub fn body(&self, index: usize) -> serde_json::Value {
+    pub(crate) fn body(&self, index: usize) -> serde_json::Value {
         let requests = self.requests();
         let (_, body) = requests[index].split_once("\r\n\r\n").unwrap();
         serde_json::from_str(body).unwrap()
     }
 
     /// Waits until the client has closed a connection that was on hold.
-    pub async fn until_closed(&self) {
+    pub(crate) async fn until_closed(&self) {
         tokio::time::timeout(Duration::from_secs(5), self.closed.notified())
             .await
             .expect("the client keeps the connection open");
@@ -117,7 +117,7 @@ async fn play(mut socket: TcpStream, script: Vec<Step>, closed: &Notify) {
 }
 
 /// A 200 answer that streams; its end is the end of the connection.
-pub fn stream(body: impl AsRef<[u8]>) -> Step {
+pub(crate) fn stream(body: impl AsRef<[u8]>) -> Step {
     let mut bytes =
         b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n".to_vec();
     bytes.extend_from_slice(body.as_ref());
@@ -125,7 +125,7 @@ pub fn stream(body: impl AsRef<[u8]>) -> Step {
 }
 
 /// One step per byte, in chunked encoding.
-pub fn byte_by_byte(body: &str) -> Vec<Step> {
+pub(crate) fn byte_by_byte(body: &str) -> Vec<Step> {
     let head =
         "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
     let bytes = body
@@ -139,7 +139,7 @@ pub fn byte_by_byte(body: &str) -> Vec<Step> {
 }
 
 /// An answer with a status other than 200.
-pub fn refusal(status: &str, headers: &str, body: &str) -> Vec<Step> {
+pub(crate) fn refusal(status: &str, headers: &str, body: &str) -> Vec<Step> {
     let kind = if body.starts_with('<') {
         "text/html"
     } else {
@@ -153,7 +153,7 @@ pub fn refusal(status: &str, headers: &str, body: &str) -> Vec<Step> {
 }
 
 /// Data frames, each followed by a blank line.
-pub fn frames(frames: &[&str]) -> String {
+pub(crate) fn frames(frames: &[&str]) -> String {
     frames
         .iter()
         .map(|frame| format!("data: {frame}\n\n"))
@@ -161,21 +161,21 @@ pub fn frames(frames: &[&str]) -> String {
 }
 
 /// An OpenAI frame with this delta.
-pub fn delta(delta: &str) -> String {
+pub(crate) fn delta(delta: &str) -> String {
     format!(r#"data: {{"choices":[{{"index":0,"delta":{delta},"finish_reason":null}}]}}"#) + "\n\n"
 }
 
 /// An OpenAI frame with text.
-pub fn text(text: &str) -> String {
+pub(crate) fn text(text: &str) -> String {
     delta(&serde_json::json!({ "content": text }).to_string())
 }
 
 /// An OpenAI frame that says why the model stopped.
-pub fn finish(reason: &str) -> String {
+pub(crate) fn finish(reason: &str) -> String {
     frames(&[&format!(
         r#"{{"choices":[{{"index":0,"delta":{{}},"finish_reason":"{reason}"}}]}}"#
     )])
 }
 
 /// OpenAI's end marker.
-pub const DONE: &str = "data: [DONE]\n\n";
+pub(crate) const DONE: &str = "data: [DONE]\n\n";

@@ -17,8 +17,11 @@ pub(super) enum Wish {
     Other,
 }
 
+/// Makes a wish of what follows the verb.
+type Reading = fn(&str) -> Option<Wish>;
+
 /// Words that begin a request, and what to make of the rest.
-const VERBS: &[(&[&str], fn(&str) -> Option<Wish>)] = &[
+const VERBS: &[(&[&str], Reading)] = &[
     (&["read ", "open ", "读取", "打开", "阅读", "读 "], read),
     (
         &["search", "find ", "搜索", "查找", "在工作区中搜索"],
