@@ -29,6 +29,7 @@ mod lifecycle;
 mod lifecycle_close;
 mod lifecycle_shutdown;
 mod listing;
+mod lives;
 mod look;
 mod memory;
 mod memory_answers;

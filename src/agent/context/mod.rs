@@ -70,7 +70,13 @@ impl Context {
             match &event.kind {
                 SessionEventKind::Metadata {
                     metadata: SessionMetadata::Compacted(record),
-                } => this.compaction = Some(record.clone()),
+                } => {
+                    // Whatever a record says, it cannot have removed what came after it.
+                    this.compaction = Some(CompactionRecord {
+                        boundary: record.boundary.min(event.index),
+                        ..record.clone()
+                    });
+                }
                 SessionEventKind::Metadata {
                     metadata: SessionMetadata::ImagesRefused { indices },
                 } => this.refused_images.extend(indices),
