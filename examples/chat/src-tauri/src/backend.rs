@@ -8,7 +8,7 @@ use youyou_agent::{AgentBuilder, AgentConfig, ModelProvider};
 
 use crate::plugins::{AuditLog, SecretRedactor, Surroundings};
 use crate::providers::{
-    DEMO, DemoProvider, GenaiProvider, LocalProvider, LocalServer, VENDORS, client,
+    DEMO, DemoProvider, GenaiProvider, Line, LocalProvider, LocalServer, VENDORS,
 };
 use crate::settings::Settings;
 use crate::storage::{Database, SqliteMemories, SqliteSessions};
@@ -83,15 +83,15 @@ impl Backend {
         welcome(&fallback)
             .map_err(|error| format!("{} cannot be made: {error}", fallback.display()))?;
 
-        let over_the_net = client(false)?;
+        let net = Line::to_the_net()?;
         let vendors = VENDORS.iter().map(|vendor| {
             Arc::new(GenaiProvider::new(
                 vendor,
                 Arc::clone(&settings),
-                over_the_net.clone(),
+                net.clone(),
             ))
         });
-        let on_this_computer = client(true)?;
+        let here = Line::on_this_computer()?;
         let servers = LocalServer::well_known().into_iter().map(|mut server| {
             // A server elsewhere: `"endpoints": { "llamacpp": "http://192.168.1.5:8080" }`.
             let address = settings
@@ -100,11 +100,11 @@ impl Backend {
             if let Some(address) = address {
                 server.address = address.trim_end_matches('/').to_owned();
             }
-            LocalProvider::new(server, on_this_computer.clone(), runtime.cloned())
+            LocalProvider::new(server, here.clone(), runtime.cloned())
         });
         Ok(Self {
             vendors: vendors.collect(),
-            servers: servers.collect::<Result<_, _>>()?,
+            servers: servers.collect(),
             workspace: Workspace::new(Arc::clone(&settings), fallback),
             memories: SqliteMemories::new(database.clone()),
             sessions: SqliteSessions::new(database),

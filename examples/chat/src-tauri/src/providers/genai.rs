@@ -1,8 +1,13 @@
 //! The vendors that are reached with a key: OpenAI, Anthropic, Gemini, DeepSeek, OpenRouter.
+//!
+//! The crate `genai` speaks their protocols. Known limits of it: it tells parallel calls apart
+//! by their index alone, so a server that gives two whole calls the same index gets them
+//! merged; a call without an index is not seen (that is reported as an error); and where a
+//! server ends lines with CR LF, a chunk that ends between the two cuts an event in half,
+//! which matters for Anthropic's named events only.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ::genai::Client;
 use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
 use youyou_agent::{
@@ -11,7 +16,7 @@ use youyou_agent::{
 };
 
 use super::catalog::Vendor;
-use super::{Service, catalog, failure};
+use super::{Line, Service, catalog, failure};
 use crate::settings::Settings;
 
 /// The models of one vendor. There are none as long as there is no key.
@@ -19,7 +24,7 @@ pub struct GenaiProvider {
     vendor: &'static Vendor,
     service: Service,
     settings: Arc<Settings>,
-    client: Client,
+    line: Line,
     /// What the vendor itself lists, once it was asked. Written by [`discover`](Self::discover).
     listed: Mutex<Option<Vec<ModelInfo>>>,
 }
@@ -27,7 +32,7 @@ pub struct GenaiProvider {
 impl GenaiProvider {
     /// The provider of a vendor. Keys are looked up in `settings` at every use.
     #[must_use]
-    pub fn new(vendor: &'static Vendor, settings: Arc<Settings>, client: Client) -> Self {
+    pub fn new(vendor: &'static Vendor, settings: Arc<Settings>, line: Line) -> Self {
         let endpoint = settings
             .endpoint(vendor.id)
             .unwrap_or_else(|| vendor.endpoint.to_owned());
@@ -39,7 +44,7 @@ impl GenaiProvider {
                 endpoint,
             },
             settings,
-            client,
+            line,
             listed: Mutex::new(None),
         }
     }
@@ -57,7 +62,7 @@ impl GenaiProvider {
             *self.listed.lock().unwrap_or_else(PoisonError::into_inner) = None;
             return;
         };
-        match self.service.model_names(&self.client, key.reveal()).await {
+        match self.service.model_names(&self.line, key.reveal()).await {
             Ok(names) => {
                 let models = catalog::chat_models(self.vendor, &names);
                 if !models.is_empty() {
@@ -109,7 +114,7 @@ impl ModelProvider for GenaiProvider {
         let model = catalog::wire_name(self.vendor, &request.model_id);
         let can = self.capabilities(&request.model_id);
         self.service
-            .chat(&self.client, key.reveal(), model, can, &request, cancel)
+            .chat(&self.line, key.reveal(), model, can, &request, cancel)
             .await
     }
 }

@@ -7,7 +7,6 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use ::genai::Client;
 use ::genai::adapter::AdapterKind;
 use async_trait::async_trait;
 use serde_json::{Value, json};
@@ -17,7 +16,7 @@ use youyou_agent::{
     Capabilities, ChatRequest, ChatStream, ModelInfo, ModelProvider, ProviderError,
 };
 
-use super::Service;
+use super::{Line, Service};
 
 /// How often a server is looked for.
 const INTERVAL: Duration = Duration::from_secs(10);
@@ -96,8 +95,7 @@ pub struct LocalProvider(Arc<Inner>);
 struct Inner {
     server: LocalServer,
     service: Service,
-    client: Client,
-    http: reqwest::Client,
+    line: Line,
     /// Looks go here, since `models` may be called from any thread.
     runtime: Option<Handle>,
     /// Written by [`LocalProvider::look`].
@@ -107,34 +105,22 @@ struct Inner {
 }
 
 impl LocalProvider {
-    /// The provider of a server. `client` must not use a proxy.
-    ///
-    /// # Errors
-    /// When no HTTP client can be built.
-    pub fn new(
-        server: LocalServer,
-        client: Client,
-        runtime: Option<Handle>,
-    ) -> Result<Self, String> {
-        let http = reqwest::Client::builder()
-            .no_proxy()
-            .timeout(PATIENCE)
-            .build()
-            .map_err(|error| format!("the HTTP client cannot be built: {error}"))?;
+    /// The provider of a server.
+    #[must_use]
+    pub fn new(server: LocalServer, line: Line, runtime: Option<Handle>) -> Self {
         let service = Service {
             name: server.name.to_owned(),
             adapter: AdapterKind::OpenAI,
             endpoint: format!("{}/v1/", server.address),
         };
-        Ok(Self(Arc::new(Inner {
+        Self(Arc::new(Inner {
             server,
             service,
-            client,
-            http,
+            line,
             runtime,
             found: Mutex::default(),
             looked: Mutex::default(),
-        })))
+        }))
     }
 
     /// The server this provider is for.
@@ -190,7 +176,7 @@ impl ModelProvider for LocalProvider {
         // These servers take any key.
         self.0
             .service
-            .chat(&self.0.client, "local", name, can, &request, cancel)
+            .chat(&self.0.line, "local", name, can, &request, cancel)
             .await
     }
 }
@@ -222,7 +208,7 @@ impl Inner {
     }
 
     async fn get(&self, path: &str) -> Option<Value> {
-        let request = self.http.get(format!("{}{path}", self.server.address));
+        let request = self.line.http.get(format!("{}{path}", self.server.address));
         answer(request).await
     }
 
@@ -235,6 +221,7 @@ impl Inner {
         let mut models = Vec::new();
         for name in items(&tags, "models").filter_map(|model| text(model, "name")) {
             let ask = self
+                .line
                 .http
                 .post(format!("{}/api/show", self.server.address))
                 .body(json!({ "model": name }).to_string());
@@ -285,6 +272,11 @@ impl Inner {
                 .pointer("/modalities/vision")
                 .and_then(Value::as_bool)
                 .unwrap_or(false),
+            // Told by newer servers only; without tools they refuse a request that has some.
+            tool_use: props
+                .pointer("/chat_template_caps/supports_tools")
+                .and_then(Value::as_bool)
+                .unwrap_or(true),
             ..Capabilities::default()
         };
         let names = items(&list, "data").filter_map(|model| text(model, "id"));
@@ -293,7 +285,13 @@ impl Inner {
 }
 
 async fn answer(request: reqwest::RequestBuilder) -> Option<Value> {
-    let response = request.send().await.ok()?.error_for_status().ok()?;
+    let response = request
+        .timeout(PATIENCE)
+        .send()
+        .await
+        .ok()?
+        .error_for_status()
+        .ok()?;
     serde_json::from_str(&response.text().await.ok()?).ok()
 }
 

@@ -13,4 +13,4 @@ pub use self::catalog::{VENDORS, Vendor};
 pub use self::demo::{DEMO, DEMO_SMALL, DemoProvider};
 pub use self::genai::GenaiProvider;
 pub use self::local::{Dialect, LocalProvider, LocalServer};
-pub use self::wire::{Service, client};
+pub use self::wire::{Line, Service};

@@ -22,26 +22,44 @@ pub struct Service {
     pub endpoint: String,
 }
 
-/// Builds the client that calls go through.
-///
-/// A local server is never reached through a proxy.
-///
-/// # Errors
-/// When the system's TLS cannot be used.
-pub fn client(local: bool) -> Result<Client, String> {
-    let mut http = reqwest::Client::builder()
-        .connect_timeout(Duration::from_secs(15))
-        .tcp_nodelay(true);
-    if local {
-        http = http.no_proxy();
+/// The way to servers: connections are shared by all that hold a copy.
+#[derive(Debug, Clone)]
+pub struct Line {
+    /// For model calls.
+    pub(super) models: Client,
+    /// For questions that are no model calls.
+    pub(super) http: reqwest::Client,
+}
+
+impl Line {
+    /// A way to servers on the net, through the system's proxy if it has one.
+    ///
+    /// # Errors
+    /// When the system's TLS cannot be used.
+    pub fn to_the_net() -> Result<Self, String> {
+        Self::open(reqwest::Client::builder())
     }
-    let http = http
-        .build()
-        .map_err(|error| format!("the HTTP client cannot be built: {error}"))?;
-    Client::builder()
-        .with_reqwest(http)
-        .build()
-        .map_err(|error| format!("the model client cannot be built: {error}"))
+
+    /// A way to servers on this computer, never through a proxy.
+    ///
+    /// # Errors
+    /// When the system's TLS cannot be used.
+    pub fn on_this_computer() -> Result<Self, String> {
+        Self::open(reqwest::Client::builder().no_proxy())
+    }
+
+    fn open(builder: reqwest::ClientBuilder) -> Result<Self, String> {
+        let http = builder
+            .connect_timeout(Duration::from_secs(15))
+            .tcp_nodelay(true)
+            .build()
+            .map_err(|error| format!("the HTTP client cannot be built: {error}"))?;
+        let models = Client::builder()
+            .with_reqwest(http.clone())
+            .build()
+            .map_err(|error| format!("the model client cannot be built: {error}"))?;
+        Ok(Self { models, http })
+    }
 }
 
 impl Service {
@@ -51,7 +69,7 @@ impl Service {
     /// What genai refuses before it sends anything; all else comes through the stream.
     pub(super) async fn chat(
         &self,
-        client: &Client,
+        line: &Line,
         key: &str,
         model: &str,
         can: Capabilities,
@@ -65,7 +83,8 @@ impl Service {
             model: ModelIden::new(adapter, model),
         };
         let options = request::options(request, adapter, can);
-        let answer = client
+        let answer = line
+            .models
             .exec_chat_stream(target, request::build(request, adapter), Some(&options))
             .await
             .map_err(|error| failure::from_genai(&self.name, error))?;
@@ -87,14 +106,14 @@ impl Service {
     /// As a model call.
     pub(super) async fn model_names(
         &self,
-        client: &Client,
+        line: &Line,
         key: &str,
     ) -> Result<Vec<String>, ProviderError> {
         let config = ProviderConfig {
             endpoint: Some(Endpoint::from_owned(self.endpoint.as_str())),
             auth: Some(AuthData::from_single(key)),
         };
-        client
+        line.models
             .all_model_names(self.adapter, config)
             .await
             .map_err(|error| failure::from_genai(&self.name, error))

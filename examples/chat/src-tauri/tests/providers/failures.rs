@@ -248,8 +248,8 @@ async fn without_a_key_nothing_is_offered_and_nothing_is_sent() {
         youyou_chat::settings::Settings::load(folder.path(), |_| None).unwrap(),
     );
     let openai = &youyou_chat::providers::VENDORS[0];
-    let client = youyou_chat::providers::client(true).unwrap();
-    let provider = youyou_chat::providers::GenaiProvider::new(openai, settings.clone(), client);
+    let line = youyou_chat::providers::Line::on_this_computer().unwrap();
+    let provider = youyou_chat::providers::GenaiProvider::new(openai, settings.clone(), line);
     assert!(provider.models().is_empty());
     let refused = provider
         .chat(request("gpt-4.1", vec![user("hi")]), Default::default())

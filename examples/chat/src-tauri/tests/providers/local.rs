@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use youyou_agent::{Capabilities, ChatEvent, ModelProvider, StopReason};
-use youyou_chat::providers::{Dialect, LocalProvider, LocalServer, client};
+use youyou_chat::providers::{Dialect, Line, LocalProvider, LocalServer};
 
 use super::server::{DONE, Server, finish, refusal, stream, text};
 use super::{done, request, user};
@@ -15,7 +15,7 @@ fn local(server: &Server, dialect: Dialect) -> LocalProvider {
         address_variable: "",
         dialect,
     };
-    LocalProvider::new(server, client(true).unwrap(), None).unwrap()
+    LocalProvider::new(server, Line::on_this_computer().unwrap(), None)
 }
 
 fn ok(body: serde_json::Value) -> Vec<super::server::Step> {
@@ -110,7 +110,7 @@ async fn listing_models_looks_in_the_background_and_never_waits() {
         dialect: Dialect::LlamaCpp,
     };
     let runtime = Some(tokio::runtime::Handle::current());
-    let provider = LocalProvider::new(silent, client(true).unwrap(), runtime).unwrap();
+    let provider = LocalProvider::new(silent, Line::on_this_computer().unwrap(), runtime);
     let start = std::time::Instant::now();
     assert_eq!(provider.models(), []);
     assert!(start.elapsed().as_millis() < 500);

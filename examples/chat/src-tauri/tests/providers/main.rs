@@ -23,7 +23,7 @@ use youyou_agent::{
     ChatEvent, ChatRequest, ChatStream, Message, Messages, ModelProvider, ProviderError, ToolSpec,
     UserMessage, UserOrigin,
 };
-use youyou_chat::providers::{GenaiProvider, VENDORS, client};
+use youyou_chat::providers::{GenaiProvider, Line, VENDORS};
 use youyou_chat::settings::Settings;
 
 use server::Server;
@@ -36,7 +36,11 @@ fn provider(vendor: &str, url: &str) -> GenaiProvider {
     std::fs::write(folder.path().join("settings.json"), settings.to_string()).unwrap();
     let settings = Settings::load(folder.path(), |_| None).unwrap();
     let vendor = VENDORS.iter().find(|known| known.id == vendor).unwrap();
-    GenaiProvider::new(vendor, Arc::new(settings), client(true).unwrap())
+    GenaiProvider::new(
+        vendor,
+        Arc::new(settings),
+        Line::on_this_computer().unwrap(),
+    )
 }
 
 fn user(text: &str) -> Message {
