@@ -68,6 +68,10 @@ pub struct SkillInfo {
     pub allow_implicit_invocation: bool,
 }
 
+/// The user called this skill.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SkillCall(String);
+
 /// All skills of an agent.
 #[derive(Debug, Default)]
 pub(crate) struct SkillSet {
@@ -99,16 +103,20 @@ impl SkillSet {
             .filter(|skill| skill.allow_implicit_invocation)
     }
 
-    /// Looks for a skill call at the very start of the input and answers the message that
-    /// goes before the user's. An escape (`//x`) is turned into the plain text `/x`.
+    /// Looks for a skill call at the very start of the first text block. An escape (`//x`) is
+    /// turned into the plain text `/x`.
     ///
     /// # Errors
     /// `SKILL_NOT_FOUND` for a legal but unknown name.
     pub(crate) fn resolve(
         &self,
         content: &mut [ContentBlock],
-    ) -> Result<Option<String>, AgentError> {
-        let Some(ContentBlock::Text { text }) = content.first_mut() else {
+    ) -> Result<Option<SkillCall>, AgentError> {
+        let first = content.iter_mut().find_map(|block| match block {
+            ContentBlock::Text { text } => Some(text),
+            ContentBlock::Image { .. } | ContentBlock::File { .. } => None,
+        });
+        let Some(text) = first else {
             return Ok(None);
         };
         if text.starts_with("//") {
@@ -121,13 +129,34 @@ impl SkillSet {
         if self.skills.is_empty() {
             return Ok(None);
         }
-        let Some((name, rest)) = split_call(text) else {
+        let Some((name, _)) = split_call(text) else {
             return Ok(None);
         };
-        match self.skills.iter().find(|skill| skill.name == name) {
-            Some(skill) => Ok(Some(skill_prompt(skill, rest))),
+        match self.find(name) {
+            Some(skill) => Ok(Some(SkillCall(skill.name.clone()))),
             None => Err(AgentError::skill_not_found(name, &self.nearest(name))),
         }
+    }
+
+    /// The skill that a stored message calls, as far as its words tell.
+    pub(crate) fn called(&self, content: &[ContentBlock]) -> Option<SkillCall> {
+        let (name, _) = split_call(first_text(content)?)?;
+        self.find(name).map(|skill| SkillCall(skill.name.clone()))
+    }
+
+    /// What goes before the user's message. The argument is what the message says now: a
+    /// hook may have changed it, and what it took out must not come back by this way.
+    pub(crate) fn prompt(&self, call: &SkillCall, content: &[ContentBlock]) -> Option<String> {
+        let skill = self.find(&call.0)?;
+        let argument = first_text(content)
+            .and_then(split_call)
+            .filter(|(name, _)| *name == skill.name)
+            .map_or("", |(_, rest)| rest);
+        Some(skill_prompt(skill, argument))
+    }
+
+    fn find(&self, name: &str) -> Option<&SkillDefinition> {
+        self.skills.iter().find(|skill| skill.name == name)
     }
 
     /// At most three names within a third of the name's length, nearest first.
@@ -153,6 +182,13 @@ pub(crate) fn is_legal_name(name: &str) -> bool {
 
 fn is_name_char(c: char) -> bool {
     c.is_alphanumeric() || c == '-' || c == '_'
+}
+
+fn first_text(content: &[ContentBlock]) -> Option<&str> {
+    content.iter().find_map(|block| match block {
+        ContentBlock::Text { text } => Some(text.as_str()),
+        ContentBlock::Image { .. } | ContentBlock::File { .. } => None,
+    })
 }
 
 /// The name and the argument of `/name argument`, if the text is such a call.

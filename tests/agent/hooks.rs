@@ -11,9 +11,7 @@ use youyou_agent::{
     TurnStart, TurnStartChange, TurnStatus, UserOrigin,
 };
 
-use crate::look::{
-    assert_completed, assert_failed, completion, system, user_side, warnings,
-};
+use crate::look::{assert_completed, assert_failed, completion, system, user_side, warnings};
 use crate::probe::{Lines, Probe};
 use crate::rig::{Rig, config, provider, provider_with_window};
 
@@ -43,7 +41,12 @@ fn answer() -> youyou_agent::testing::ScriptedProvider {
 async fn sessions_and_turns_tell_their_hooks_what_they_are() {
     let (starts, ends) = (Kept::<SessionStart>::new(), Kept::<SessionEnd>::new());
     let (turns, turn_ends) = (Kept::<TurnStart>::new(), Kept::<TurnEnd>::new());
-    let (a, b, c, d) = (starts.clone(), ends.clone(), turns.clone(), turn_ends.clone());
+    let (a, b, c, d) = (
+        starts.clone(),
+        ends.clone(),
+        turns.clone(),
+        turn_ends.clone(),
+    );
     let probe = Probe::tapping("p", move |hooks| {
         let (a, b, c, d) = (a.clone(), b.clone(), c.clone(), d.clone());
         hooks.session_start("start", move |payload| {
@@ -84,13 +87,20 @@ async fn sessions_and_turns_tell_their_hooks_what_they_are() {
         .map(|end| (end.session_id.to_string(), end.message_count))
         .collect();
     assert_eq!(ended, [(id.clone(), 2)]);
-    let [turn] = &turns.all()[..] else { panic!("one turn") };
+    let [turn] = &turns.all()[..] else {
+        panic!("one turn")
+    };
     assert_eq!(*turn.turn_id, *events[0].turn_id);
     assert_eq!(*turn.session_id, *id);
     assert_eq!(*turn.user_input, [ContentBlock::text("hi")]);
-    let [end] = &turn_ends.all()[..] else { panic!("one turn") };
+    let [end] = &turn_ends.all()[..] else {
+        panic!("one turn")
+    };
     assert_eq!(*end.assistant_output, *"answer");
-    assert_eq!((&*end.turn_id, &*end.session_id), (&*events[0].turn_id, &*id));
+    assert_eq!(
+        (&*end.turn_id, &*end.session_id),
+        (&*events[0].turn_id, &*id)
+    );
     for given in [
         &starts.all()[0].plugin_config,
         &ends.all()[0].plugin_config,
@@ -136,15 +146,24 @@ async fn a_session_start_that_is_aborted_frees_the_slot() {
         .build()
         .await
         .unwrap();
-    let error = agent.create_session(SessionConfig::default()).await.unwrap_err();
+    let error = agent
+        .create_session(SessionConfig::default())
+        .await
+        .unwrap_err();
     assert_eq!(error.code, ErrorCode::HookAborted);
     assert_eq!(error.source, ErrorSource::Plugin);
     assert!(error.message.contains("\"gate\"") && error.message.contains("not on a Sunday"));
     assert!(agent.current_session().is_none());
     assert_eq!(lines.all(), ["start"]);
     assert_eq!(storage.session_ids(), Vec::<String>::new());
-    let session = agent.create_session(SessionConfig::default()).await.unwrap();
-    assert_eq!(session.send("hi").unwrap().outcome().await.assistant_output, "answer");
+    let session = agent
+        .create_session(SessionConfig::default())
+        .await
+        .unwrap();
+    assert_eq!(
+        session.send("hi").unwrap().outcome().await.assistant_output,
+        "answer"
+    );
     session.close().await.unwrap();
     assert_eq!(lines.all(), ["start", "start", "second", "end"]);
 }
@@ -184,7 +203,9 @@ async fn a_resume_that_is_aborted_opens_nothing_and_changes_nothing() {
 async fn a_turn_start_changes_the_input_and_adds_sections_behind_the_stable_prompt() {
     let add = Probe::tapping("add", |hooks| {
         hooks.turn_start("translate", |turn: TurnStart| async move {
-            let ContentBlock::Text { text } = &turn.user_input[0] else { panic!("text") };
+            let ContentBlock::Text { text } = &turn.user_input[0] else {
+                panic!("text")
+            };
             Ok(HookOutcome::ContinueWith(TurnStartChange {
                 user_input: Some(vec![ContentBlock::text(format!("{text}, please"))]),
                 prompt_sections: vec!["SECTION ONE".into()],
@@ -193,7 +214,9 @@ async fn a_turn_start_changes_the_input_and_adds_sections_behind_the_stable_prom
     });
     let again = Probe::tapping("again", |hooks| {
         hooks.turn_start("shout", |turn: TurnStart| async move {
-            let ContentBlock::Text { text } = &turn.user_input[0] else { panic!("text") };
+            let ContentBlock::Text { text } = &turn.user_input[0] else {
+                panic!("text")
+            };
             Ok(HookOutcome::ContinueWith(TurnStartChange {
                 user_input: Some(vec![ContentBlock::text(text.to_uppercase())]),
                 prompt_sections: vec![" ".into(), "SECTION TWO".into()],
@@ -215,7 +238,11 @@ async fn a_turn_start_changes_the_input_and_adds_sections_behind_the_stable_prom
         .collect();
     assert_eq!(
         blocks,
-        [("Be good.", true), ("SECTION ONE", false), ("SECTION TWO", false)]
+        [
+            ("Be good.", true),
+            ("SECTION ONE", false),
+            ("SECTION TWO", false)
+        ]
     );
     // The title is the stored text's.
     assert_eq!(rig.session.info().title.as_deref(), Some("HELP, PLEASE"));
@@ -244,7 +271,10 @@ async fn a_changed_input_is_checked_like_an_input() {
         let [(ErrorSource::Plugin, warning)] = &warnings(&events)[..] else {
             panic!("{events:?}")
         };
-        assert!(warning.contains("\"bad\"") && warning.contains("\"spoil\""), "{warning}");
+        assert!(
+            warning.contains("\"bad\"") && warning.contains("\"spoil\""),
+            "{warning}"
+        );
         assert_eq!(user_side(&rig.request(1), UserOrigin::Input), ["as it was"]);
         assert_eq!(system(&rig.request(1)), "");
         assert_completed(&events, "answer");
@@ -292,12 +322,20 @@ async fn a_turn_start_that_is_aborted_leaves_no_trace() {
 async fn a_turn_end_changes_what_is_reported_and_not_what_is_stored() {
     let probe = Probe::tapping("mask", |hooks| {
         hooks.turn_end("one", |turn: TurnEnd| async move {
-            Ok(HookOutcome::ContinueWith(format!("[{}]", turn.assistant_output)))
+            Ok(HookOutcome::ContinueWith(format!(
+                "[{}]",
+                turn.assistant_output
+            )))
         });
         hooks.turn_end("two", |turn: TurnEnd| async move {
-            Ok(HookOutcome::ContinueWith(format!("({})", turn.assistant_output)))
+            Ok(HookOutcome::ContinueWith(format!(
+                "({})",
+                turn.assistant_output
+            )))
         });
-        hooks.turn_end("three", |_| async { Ok(HookOutcome::Abort("too late".into())) });
+        hooks.turn_end("three", |_| async {
+            Ok(HookOutcome::Abort("too late".into()))
+        });
         hooks.turn_end("four", |_| async { panic!("not called after an abort") });
     });
     let rig = Rig::with(answer(), config(), |builder| builder.plugin(probe)).await;
@@ -306,9 +344,17 @@ async fn a_turn_end_changes_what_is_reported_and_not_what_is_stored() {
     let [(ErrorSource::Plugin, warning)] = &warnings(&events)[..] else {
         panic!("{events:?}")
     };
-    assert!(warning.contains("\"mask\"") && warning.contains("too late"), "{warning}");
+    assert!(
+        warning.contains("\"mask\"") && warning.contains("too late"),
+        "{warning}"
+    );
     rig.send("more").await;
-    let said: Vec<String> = rig.request(2).messages.iter().map(|message| message.text()).collect();
+    let said: Vec<String> = rig
+        .request(2)
+        .messages
+        .iter()
+        .map(|message| message.text())
+        .collect();
     assert_eq!(said, ["hi", "answer", "more"]);
     assert!(format!("{:?}", rig.stored()).contains("\"answer\""));
     assert!(!format!("{:?}", rig.stored()).contains("[answer]"));
@@ -368,15 +414,24 @@ async fn before_compact_adds_instructions_for_the_summary() {
         hooks.before_compact("two", move |payload: BeforeCompact| {
             seen.keep(payload.clone());
             async move {
-                Ok(HookOutcome::ContinueWith(format!("{} And names.", payload.instructions)))
+                Ok(HookOutcome::ContinueWith(format!(
+                    "{} And names.",
+                    payload.instructions
+                )))
             }
         });
     })
     .await;
     let asked = rig.provider.request_count();
     let events = rig.send("y".repeat(1_400)).await;
-    assert!(kinds(&events).contains(&"contextCompacted"), "{:?}", kinds(&events));
-    let [given] = &kept.all()[..] else { panic!("once: {}", kept.all().len()) };
+    assert!(
+        kinds(&events).contains(&"contextCompacted"),
+        "{:?}",
+        kinds(&events)
+    );
+    let [given] = &kept.all()[..] else {
+        panic!("once: {}", kept.all().len())
+    };
     assert_eq!(&*given.instructions, "Keep the ORDER NUMBERS.");
     assert_eq!(&*given.session_id, rig.session.id());
     assert!(given.estimated_tokens > 1_600, "{}", given.estimated_tokens);
@@ -402,14 +457,18 @@ async fn an_aborted_compaction_by_estimate_is_left_out_for_the_rest_of_the_turn(
     })
     .await;
     lines.clear();
-    rig.provider.queue([youyou_agent::testing::call("c1", "nope", "{}"), done()]);
+    rig.provider
+        .queue([youyou_agent::testing::call("c1", "nope", "{}"), done()]);
     let events = rig.send("y".repeat(1_400)).await;
     assert_eq!(lines.all(), ["asked"]);
     assert!(!kinds(&events).contains(&"contextCompacted"));
     let [(ErrorSource::Plugin, warning)] = &warnings(&events)[..] else {
         panic!("{events:?}")
     };
-    assert!(warning.contains("\"keeper\"") && warning.contains("keep everything"), "{warning}");
+    assert!(
+        warning.contains("\"keeper\"") && warning.contains("keep everything"),
+        "{warning}"
+    );
     assert_completed(&events, "answer");
     // The next turn asks again.
     rig.send("z").await;
@@ -432,7 +491,8 @@ async fn an_aborted_compaction_after_an_overflow_fails_the_turn_with_the_reason(
         rig.send("x".repeat(400)).await;
     }
     let kind = youyou_agent::ProviderErrorKind::ContextLengthExceeded;
-    rig.provider.queue([youyou_agent::testing::error(kind, "too long")]);
+    rig.provider
+        .queue([youyou_agent::testing::error(kind, "too long")]);
     let events = rig.send("y").await;
     let error = assert_failed(&events, ErrorCode::CompactError);
     assert!(error.message.contains("\"keeper\"") && error.message.contains("keep everything"));

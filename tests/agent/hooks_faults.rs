@@ -8,8 +8,8 @@ use youyou_agent::testing::{
     Gate, RecordingTool, ScriptedProvider, call, collect, done, kinds, text,
 };
 use youyou_agent::{
-    AgentConfig, ErrorCode, ErrorSource, HookError, HookOutcome, HookRegistry, HookResult,
-    OnFault, SessionConfig, Tap,
+    AgentConfig, ErrorCode, ErrorSource, HookError, HookOutcome, HookRegistry, HookResult, OnFault,
+    SessionConfig, Tap,
 };
 
 use crate::look::{assert_completed, assert_failed, ends, result, warnings};
@@ -25,7 +25,12 @@ enum Fault {
     Hangs,
 }
 
-const FAULTS: [Fault; 4] = [Fault::Fails, Fault::Panics, Fault::PanicsAtOnce, Fault::Hangs];
+const FAULTS: [Fault; 4] = [
+    Fault::Fails,
+    Fault::Panics,
+    Fault::PanicsAtOnce,
+    Fault::Hangs,
+];
 const HOOKS: [&str; 7] = [
     "SessionStart",
     "TurnStart",
@@ -95,7 +100,13 @@ fn one_call() -> ScriptedProvider {
 async fn faulty(hook: &'static str, fault: Fault, on_fault: OnFault, later: &Lines) -> Rig {
     let later = later.clone();
     let probe = Probe::tapping("shaky", move |hooks| {
-        tap(hooks, hook, Tap::named("wobble").on_fault(on_fault), fault, &later);
+        tap(
+            hooks,
+            hook,
+            Tap::named("wobble").on_fault(on_fault),
+            fault,
+            &later,
+        );
     });
     Rig::with(one_call(), impatient(), |builder| {
         builder.tool(RecordingTool::read_only("t")).plugin(probe)
@@ -112,8 +123,16 @@ async fn a_fault_is_a_warning_and_the_turn_goes_on_unchanged() {
             let rig = faulty(hook, fault, OnFault::Allow, &later).await;
             let began = Instant::now();
             let events = rig.send("go").await;
-            let took = if matches!(fault, Fault::Hangs) { 200 } else { 0 };
-            assert_eq!(began.elapsed(), Duration::from_millis(took), "{hook} {fault:?}");
+            let took = if matches!(fault, Fault::Hangs) {
+                200
+            } else {
+                0
+            };
+            assert_eq!(
+                began.elapsed(),
+                Duration::from_millis(took),
+                "{hook} {fault:?}"
+            );
             let [(ErrorSource::Plugin, warning)] = &warnings(&events)[..] else {
                 panic!("{hook} {fault:?}: {events:?}")
             };
@@ -138,9 +157,17 @@ async fn a_fault_before_a_tool_fails_closed() {
             let events = rig.send("go").await;
             let told = result(&rig.request(2), "c1");
             assert!(told.starts_with("HOOK_ABORTED: "), "{told}");
-            assert!(told.contains("\"shaky\"") && told.contains("not run"), "{told}");
-            let [end] = &ends(&events)[..] else { panic!("{events:?}") };
-            assert_eq!((end.success, end.error), (false, Some(ErrorCode::HookAborted)));
+            assert!(
+                told.contains("\"shaky\"") && told.contains("not run"),
+                "{told}"
+            );
+            let [end] = &ends(&events)[..] else {
+                panic!("{events:?}")
+            };
+            assert_eq!(
+                (end.success, end.error),
+                (false, Some(ErrorCode::HookAborted))
+            );
             assert_eq!(later.all(), Vec::<String>::new());
             assert_completed(&events, "ok");
             rig.epilogue().await;
@@ -159,7 +186,10 @@ async fn a_fault_at_the_ends_of_a_session_lets_it_open_and_close() {
                 rig.session.close().await.unwrap();
                 assert_eq!(later.all().len(), 1, "{hook} {fault:?}");
                 let again = rig.agent.create_session(SessionConfig::default()).await;
-                assert_eq!(again.unwrap().send("hi").unwrap().outcome().await.error, None);
+                assert_eq!(
+                    again.unwrap().send("hi").unwrap().outcome().await.error,
+                    None
+                );
             }
         }
     }
@@ -186,12 +216,18 @@ async fn a_fault_before_compaction_lets_it_happen() {
         }
         later.clear();
         let events = rig.send("y".repeat(1_400)).await;
-        assert!(kinds(&events).contains(&"contextCompacted"), "{fault:?} {events:?}");
+        assert!(
+            kinds(&events).contains(&"contextCompacted"),
+            "{fault:?} {events:?}"
+        );
         assert_eq!(later.all(), ["before_compact"]);
         let [(ErrorSource::Plugin, warning)] = &warnings(&events)[..] else {
             panic!("{fault:?}: {events:?}")
         };
-        assert!(warning.contains("\"shaky\"") && warning.contains("BeforeCompact"), "{warning}");
+        assert!(
+            warning.contains("\"shaky\"") && warning.contains("BeforeCompact"),
+            "{warning}"
+        );
         rig.epilogue().await;
     }
 }
@@ -203,7 +239,10 @@ async fn a_tap_that_denies_on_fault_withholds_the_output() {
         let rig = faulty("AfterToolUse", fault, OnFault::Deny, &later).await;
         let events = rig.send("go").await;
         let told = result(&rig.request(2), "c1");
-        assert!(told.starts_with("HOOK_ABORTED: ") && told.contains("\"shaky\""), "{told}");
+        assert!(
+            told.starts_with("HOOK_ABORTED: ") && told.contains("\"shaky\""),
+            "{told}"
+        );
         assert!(told.contains("withheld"), "{told}");
         assert_eq!(ends(&events)[0].error, Some(ErrorCode::HookAborted));
         assert_eq!(later.all(), Vec::<String>::new());

@@ -57,7 +57,14 @@ async fn changed_arguments_are_used_shown_and_stored_and_the_model_sees_its_own(
 #[tokio::test(start_paused = true)]
 async fn changed_arguments_that_break_the_schema_stop_the_tool() {
     // G4
-    for bad in [json!({"other": 1}), json!({"path": 7}), json!({}), json!([1]), json!("x"), Value::Null] {
+    for bad in [
+        json!({"other": 1}),
+        json!({"path": 7}),
+        json!({}),
+        json!([1]),
+        json!("x"),
+        Value::Null,
+    ] {
         let tool = tool();
         let log = tool.log().clone();
         let lines = Lines::default();
@@ -70,7 +77,9 @@ async fn changed_arguments_that_break_the_schema_stop_the_tool() {
             });
         });
         let rig = Rig::with(one_call(&json!({"path": "a"})), config(), |b| {
-            b.tool(tool).plugin(rewriting("clumsy", bad.clone())).plugin(later)
+            b.tool(tool)
+                .plugin(rewriting("clumsy", bad.clone()))
+                .plugin(later)
         })
         .await;
         let events = rig.send("go").await;
@@ -78,10 +87,15 @@ async fn changed_arguments_that_break_the_schema_stop_the_tool() {
         assert_eq!(lines.all(), Vec::<String>::new());
         let told = result(&rig.request(2), "c1");
         assert!(told.starts_with("HOOK_ABORTED: "), "{told}");
-        assert!(told.contains("\"clumsy\"") && told.contains("not run"), "{told}");
+        assert!(
+            told.contains("\"clumsy\"") && told.contains("not run"),
+            "{told}"
+        );
         let named = if bad.is_object() { "path" } else { "object" };
         assert!(told.contains(named), "{told}");
-        let [end] = &ends(&events)[..] else { panic!("{events:?}") };
+        let [end] = &ends(&events)[..] else {
+            panic!("{events:?}")
+        };
         assert_eq!(end.error, Some(ErrorCode::HookAborted));
         assert_completed(&events, "ok");
         rig.epilogue().await;
@@ -101,7 +115,10 @@ async fn arguments_stay_an_object_even_where_the_schema_takes_anything() {
         assert_completed(&rig.send("go").await, "ok");
         assert_eq!(log.inputs(), [], "{bad}");
         let told = result(&rig.request(2), "c1");
-        assert!(told.contains("\"clumsy\"") && told.contains("object"), "{told}");
+        assert!(
+            told.contains("\"clumsy\"") && told.contains("object"),
+            "{told}"
+        );
         rig.epilogue().await;
     }
 }
@@ -115,7 +132,10 @@ async fn each_handler_sees_what_the_one_before_made_and_an_abort_stops_the_rest(
         Probe::tapping(id, move |hooks| {
             let lines = lines.clone();
             hooks.before_tool_use("step", move |call: BeforeToolUse| {
-                lines.add(format!("{id} {} {}", call.arguments["path"], call.plugin_config));
+                lines.add(format!(
+                    "{id} {} {}",
+                    call.arguments["path"], call.plugin_config
+                ));
                 async move { Ok(answer(Value::clone(&call.arguments))) }
             });
         })
@@ -139,12 +159,21 @@ async fn each_handler_sees_what_the_one_before_made_and_an_abort_stops_the_rest(
     assert_eq!(lines.all(), ["a \"a\" 1", "b \"b\" 2", "c \"c\" 3"]);
     assert_eq!(log.inputs(), []);
     let told = result(&rig.request(2), "c1");
-    assert!(told.contains("c says no") && told.contains("\"c\""), "{told}");
+    assert!(
+        told.contains("c says no") && told.contains("\"c\""),
+        "{told}"
+    );
     // What the model asked for is shown: nothing else was used.
     assert_eq!(starts(&events), [("c1".to_owned(), json!({"path": "a"}))]);
     assert_eq!(
         kinds(&events),
-        ["turnStarted", "toolCallStart", "toolCallEnd", "textDelta", "turnComplete"]
+        [
+            "turnStarted",
+            "toolCallStart",
+            "toolCallEnd",
+            "textDelta",
+            "turnComplete"
+        ]
     );
     assert_completed(&events, "ok");
     rig.epilogue().await;
@@ -171,19 +200,31 @@ async fn output_is_changed_in_a_chain_and_the_payload_says_how_it_went() {
         .taking(std::time::Duration::from_millis(70))
         .answering(ToolOutput::error("broken"));
     let rig = Rig::with(one_call(&json!({})), config(), |b| {
-        b.tool(tool).plugin(first).plugin_with_config(second, json!("two"))
+        b.tool(tool)
+            .plugin(first)
+            .plugin_with_config(second, json!("two"))
     })
     .await;
     let events = rig.send("go").await;
-    let [payload] = &given.lock().unwrap().clone()[..] else { panic!("once") };
+    let [payload] = &given.lock().unwrap().clone()[..] else {
+        panic!("once")
+    };
     assert_eq!(&*payload.output, "<broken>");
     assert_eq!((payload.success, payload.duration_ms), (false, 70));
-    assert_eq!((&*payload.tool_name, &*payload.turn_id), ("t", &*events[0].turn_id));
+    assert_eq!(
+        (&*payload.tool_name, &*payload.turn_id),
+        ("t", &*events[0].turn_id)
+    );
     assert_eq!(*payload.plugin_config, json!("two"));
     assert_eq!(result(&rig.request(2), "c1"), "<broken>");
-    let [end] = &ends(&events)[..] else { panic!("{events:?}") };
+    let [end] = &ends(&events)[..] else {
+        panic!("{events:?}")
+    };
     // A changed text does not make a failure a success.
-    assert_eq!((end.success, end.error), (false, Some(ErrorCode::ToolExecutionError)));
+    assert_eq!(
+        (end.success, end.error),
+        (false, Some(ErrorCode::ToolExecutionError))
+    );
     rig.epilogue().await;
 }
 
@@ -192,17 +233,30 @@ async fn an_abort_after_the_tool_withholds_its_output() {
     let output = ToolOutput::text("SECRET").with_metadata(json!("SECRET"));
     let tool = RecordingTool::mutating("t").answering(output);
     let probe = Probe::tapping("censor", |hooks| {
-        hooks.after_tool_use("hide", |_| async { Ok(HookOutcome::Abort("confidential".into())) });
+        hooks.after_tool_use("hide", |_| async {
+            Ok(HookOutcome::Abort("confidential".into()))
+        });
         hooks.after_tool_use("late", |_| async { panic!("not called after an abort") });
     });
-    let rig = Rig::with(one_call(&json!({})), config(), |b| b.tool(tool).plugin(probe)).await;
+    let rig = Rig::with(one_call(&json!({})), config(), |b| {
+        b.tool(tool).plugin(probe)
+    })
+    .await;
     let events = rig.send("go").await;
     let told = result(&rig.request(2), "c1");
     assert!(told.starts_with("HOOK_ABORTED: "), "{told}");
-    assert!(told.contains("\"censor\"") && told.contains("confidential"), "{told}");
+    assert!(
+        told.contains("\"censor\"") && told.contains("confidential"),
+        "{told}"
+    );
     assert!(told.contains("the tool ran"), "{told}");
-    let [end] = &ends(&events)[..] else { panic!("{events:?}") };
-    assert_eq!((end.success, end.error), (false, Some(ErrorCode::HookAborted)));
+    let [end] = &ends(&events)[..] else {
+        panic!("{events:?}")
+    };
+    assert_eq!(
+        (end.success, end.error),
+        (false, Some(ErrorCode::HookAborted))
+    );
     assert!(!format!("{events:?} {:?}", rig.stored()).contains("SECRET"));
     assert_completed(&events, "ok");
     rig.epilogue().await;

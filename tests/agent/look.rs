@@ -101,10 +101,13 @@ pub(crate) fn assert_failed(events: &[AgentEvent], code: ErrorCode) -> AgentErro
 
 /// Id and arguments of the calls in a request, in order.
 pub(crate) fn calls(request: &ChatRequest) -> Vec<(String, Value)> {
-    let parts = request.messages.iter().filter_map(|message| match &**message {
-        Message::Assistant(assistant) => Some(&assistant.parts),
-        _ => None,
-    });
+    let parts = request
+        .messages
+        .iter()
+        .filter_map(|message| match &**message {
+            Message::Assistant(assistant) => Some(&assistant.parts),
+            _ => None,
+        });
     let call = |part: &AssistantPart| match part {
         AssistantPart::ToolCall {
             call_id, arguments, ..
@@ -122,7 +125,11 @@ pub(crate) fn results(request: &ChatRequest) -> Vec<(String, String)> {
         }
         _ => None,
     };
-    request.messages.iter().filter_map(|message| result(message)).collect()
+    request
+        .messages
+        .iter()
+        .filter_map(|message| result(message))
+        .collect()
 }
 
 /// The content of one result in a request.
@@ -138,7 +145,11 @@ pub(crate) fn user_side(request: &ChatRequest, origin: UserOrigin) -> Vec<String
         Message::User(user) if user.origin == origin => Some(Message::User(user.clone()).text()),
         _ => None,
     };
-    request.messages.iter().filter_map(|message| text(message)).collect()
+    request
+        .messages
+        .iter()
+        .filter_map(|message| text(message))
+        .collect()
 }
 
 /// The system prompt, its blocks joined by blank lines.

@@ -55,6 +55,7 @@ mod threads;
 mod told;
 mod tools;
 mod tools_output;
+mod tools_refused;
 mod tools_running;
 mod tools_typed;
 mod turns;

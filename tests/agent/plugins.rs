@@ -10,8 +10,8 @@ use youyou_agent::testing::{
     Gate, InMemorySessions, RecordingTool, call, collect, done, kinds, text, text_model,
 };
 use youyou_agent::{
-    Agent, AgentBuilder, AgentConfig, AgentError, ErrorCode, ErrorSource, HookOutcome,
-    PluginError, SessionConfig, SkillDefinition,
+    Agent, AgentBuilder, AgentConfig, AgentError, ErrorCode, ErrorSource, HookOutcome, PluginError,
+    SessionConfig, SkillDefinition,
 };
 
 use crate::look::system;
@@ -30,7 +30,11 @@ async fn build(
     plugins: impl IntoIterator<Item = Probe>,
 ) -> Result<Agent, AgentError> {
     let builder = AgentBuilder::new(config).provider(provider());
-    plugins.into_iter().fold(builder, AgentBuilder::plugin).build().await
+    plugins
+        .into_iter()
+        .fold(builder, AgentBuilder::plugin)
+        .build()
+        .await
 }
 
 #[tokio::test(start_paused = true)]
@@ -72,12 +76,21 @@ async fn a_failing_initialise_shuts_down_those_before_it_and_names_itself() {
         let began = Instant::now();
         let built = build(impatient(), [plugin("a"), plugin("b"), c, plugin("d")]).await;
         let error = built.unwrap_err();
-        assert_eq!((error.code, error.source), (ErrorCode::PluginInitFailed, ErrorSource::Plugin));
+        assert_eq!(
+            (error.code, error.source),
+            (ErrorCode::PluginInitFailed, ErrorSource::Plugin)
+        );
         assert!(error.message.contains("\"c\""), "{}", error.message);
         assert!(!error.retryable);
         assert_eq!(
             lines.all(),
-            ["a initialize", "b initialize", "c initialize", "b shutdown", "a shutdown"]
+            [
+                "a initialize",
+                "b initialize",
+                "c initialize",
+                "b shutdown",
+                "a shutdown"
+            ]
         );
         assert!(began.elapsed() <= Duration::from_millis(100));
     }
@@ -93,7 +106,9 @@ async fn a_failing_apply_shuts_down_everything_that_was_initialised() {
             assert!(!panics, "broken");
             Err(PluginError::new("out of order"))
         });
-        let error = build(impatient(), [plugin("a"), b, plugin("c")]).await.unwrap_err();
+        let error = build(impatient(), [plugin("a"), b, plugin("c")])
+            .await
+            .unwrap_err();
         assert_eq!(error.code, ErrorCode::PluginInitFailed);
         assert!(error.message.contains("\"b\""), "{}", error.message);
         assert_eq!(
@@ -130,10 +145,21 @@ async fn an_apply_that_blocks_is_cut_off() {
     let error = build(config, [plugin("a"), b]).await.unwrap_err();
     drop(release);
     assert_eq!(error.code, ErrorCode::PluginInitFailed);
-    assert!(error.message.contains("\"b\"") && error.message.contains("20 ms"), "{}", error.message);
+    assert!(
+        error.message.contains("\"b\"") && error.message.contains("20 ms"),
+        "{}",
+        error.message
+    );
     assert_eq!(
         lines.all(),
-        ["a initialize", "b initialize", "a apply", "b apply", "b shutdown", "a shutdown"]
+        [
+            "a initialize",
+            "b initialize",
+            "a apply",
+            "b apply",
+            "b shutdown",
+            "a shutdown"
+        ]
     );
 }
 
@@ -151,16 +177,18 @@ async fn a_rollback_goes_on_whatever_a_shutdown_does() {
     ];
     let error = build(impatient(), plugins).await.unwrap_err();
     assert!(error.message.contains("\"e\""), "{}", error.message);
-    assert_eq!(lines.all()[5..], ["d shutdown", "c shutdown", "b shutdown", "a shutdown"]);
+    assert_eq!(
+        lines.all()[5..],
+        ["d shutdown", "c shutdown", "b shutdown", "a shutdown"]
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_build_that_fails_on_validation_starts_nothing() {
     // G9
     let lines = Lines::default();
-    let base = |config: AgentConfig| {
-        AgentBuilder::new(config).plugin(Probe::new("p").logged_in(&lines))
-    };
+    let base =
+        |config: AgentConfig| AgentBuilder::new(config).plugin(Probe::new("p").logged_in(&lines));
     let with_provider = || base(config()).provider(provider());
     let needy = SkillDefinition {
         required_tools: vec!["missing".into()],
@@ -171,7 +199,11 @@ async fn a_build_that_fails_on_validation_starts_nothing() {
     let other = provider().model(text_model("m2"));
     let builders = [
         base(config()),
-        base(AgentConfig { tool_timeout_ms: 0, ..config() }).provider(provider()),
+        base(AgentConfig {
+            tool_timeout_ms: 0,
+            ..config()
+        })
+        .provider(provider()),
         base(AgentConfig::new("unknown")).provider(provider()),
         with_provider().provider(other),
         with_provider().tool(bad_schema),
@@ -200,10 +232,22 @@ async fn one_that_hangs_or_panics_does_not_keep_the_rest_from_shutting_down() {
     lines.clear();
     let began = Instant::now();
     let report = agent.shutdown().await;
-    assert!(began.elapsed() <= Duration::from_secs(5), "{:?}", began.elapsed());
-    assert_eq!(lines.all(), ["d shutdown", "c shutdown", "b shutdown", "a shutdown"]);
-    let [d, c, b] = &report.problems[..] else { panic!("{report:?}") };
-    assert!(d.contains("\"d\"") && d.contains("d is out of order"), "{d}");
+    assert!(
+        began.elapsed() <= Duration::from_secs(5),
+        "{:?}",
+        began.elapsed()
+    );
+    assert_eq!(
+        lines.all(),
+        ["d shutdown", "c shutdown", "b shutdown", "a shutdown"]
+    );
+    let [d, c, b] = &report.problems[..] else {
+        panic!("{report:?}")
+    };
+    assert!(
+        d.contains("\"d\"") && d.contains("d is out of order"),
+        "{d}"
+    );
     assert!(c.contains("\"c\"") && c.contains("did not answer"), "{c}");
     assert!(b.contains("\"b\"") && b.contains("panicked"), "{b}");
 }
@@ -213,13 +257,19 @@ async fn all_hanging_plugins_together_stay_within_the_limit_of_the_shutdown() {
     // G11
     let lines = Lines::default();
     let hanging = (0..20).map(|n| {
-        Probe::new(&format!("p{n}")).logged_in(&lines).shutting_down(Step::Hangs)
+        Probe::new(&format!("p{n}"))
+            .logged_in(&lines)
+            .shutting_down(Step::Hangs)
     });
     let agent = build(config(), hanging).await.unwrap();
     lines.clear();
     let began = Instant::now();
     let report = agent.shutdown().await;
-    assert!(began.elapsed() <= Duration::from_millis(5_010), "{:?}", began.elapsed());
+    assert!(
+        began.elapsed() <= Duration::from_millis(5_010),
+        "{:?}",
+        began.elapsed()
+    );
     assert_eq!((lines.all().len(), report.problems.len()), (20, 20));
 }
 
@@ -236,7 +286,14 @@ fn watching(lines: &Lines) -> Probe {
                 });
             })*};
         }
-        watch!(session_start, session_end, turn_start, turn_end, before_tool_use, after_tool_use);
+        watch!(
+            session_start,
+            session_end,
+            turn_start,
+            turn_end,
+            before_tool_use,
+            after_tool_use
+        );
     })
     .logged_in(lines)
 }
@@ -248,7 +305,10 @@ async fn a_shutdown_during_a_turn_ends_it_its_session_and_then_the_plugins() {
     let gate = Gate::closed();
     let tool = RecordingTool::mutating("t").gated(&gate);
     let provider = provider().reply([call("c1", "t", "{}"), done()]);
-    let rig = Rig::with(provider, config(), |b| b.tool(tool).plugin(watching(&lines))).await;
+    let rig = Rig::with(provider, config(), |b| {
+        b.tool(tool).plugin(watching(&lines))
+    })
+    .await;
     let turn = rig.session.send("go").unwrap();
     gate.arrived(1).await;
     lines.clear();
@@ -260,20 +320,36 @@ async fn a_shutdown_during_a_turn_ends_it_its_session_and_then_the_plugins() {
     let events = collect(turn).await;
     assert_eq!(*kinds(&events).last().unwrap(), "turnCancelled");
     assert_eq!(first.await.unwrap(), second.await.unwrap());
-    let expected = ["after_tool_use", "turn_end", "session_end", "watch shutdown"];
+    let expected = [
+        "after_tool_use",
+        "turn_end",
+        "session_end",
+        "watch shutdown",
+    ];
     assert_eq!(lines.all(), expected);
     assert_eq!(rig.agent.shutdown().await.problems, Vec::<String>::new());
     assert_eq!(lines.all(), expected);
     after_shutdown(&rig.agent).await;
-    assert_eq!(rig.session.send("hi").unwrap_err().code, ErrorCode::AgentShutDown);
+    assert_eq!(
+        rig.session.send("hi").unwrap_err().code,
+        ErrorCode::AgentShutDown
+    );
     drop(rig);
     assert_eq!(lines.all(), expected);
 }
 
 async fn after_shutdown(agent: &Agent) {
     let codes = [
-        agent.create_session(SessionConfig::default()).await.unwrap_err().code,
-        agent.resume_session("x", Default::default()).await.unwrap_err().code,
+        agent
+            .create_session(SessionConfig::default())
+            .await
+            .unwrap_err()
+            .code,
+        agent
+            .resume_session("x", Default::default())
+            .await
+            .unwrap_err()
+            .code,
         agent.list_sessions(None, 10).await.unwrap_err().code,
         agent.find_sessions("x").await.unwrap_err().code,
         agent.rename_session("x", "y").await.unwrap_err().code,
@@ -337,7 +413,10 @@ async fn a_close_under_way_calls_no_handler_after_the_plugins_ended() {
     })
     .logged_in(&lines);
     let agent = build(config(), [slow, watching(&lines)]).await.unwrap();
-    let session = agent.create_session(SessionConfig::default()).await.unwrap();
+    let session = agent
+        .create_session(SessionConfig::default())
+        .await
+        .unwrap();
     lines.clear();
     let closing = tokio::spawn(async move { session.close().await });
     gate.arrived(1).await;
@@ -358,7 +437,10 @@ async fn a_turn_that_is_cut_off_calls_no_handler_after_the_plugins_ended() {
     let tool = RecordingTool::mutating("t").hanging();
     let provider = provider().reply([call("c1", "t", "{}"), done()]);
     let log = tool.log().clone();
-    let rig = Rig::with(provider, config(), |b| b.tool(tool).plugin(watching(&lines))).await;
+    let rig = Rig::with(provider, config(), |b| {
+        b.tool(tool).plugin(watching(&lines))
+    })
+    .await;
     let turn = rig.session.send("go").unwrap();
     log.started(1).await;
     lines.clear();
@@ -395,7 +477,10 @@ async fn active_plugins_are_described_in_the_system_prompt() {
     }
 
     let provider = provider().reply([text("hi"), done()]);
-    let rig = Rig::with(provider, config(), |b| b.plugin(Described).plugin(Probe::new("silent"))).await;
+    let rig = Rig::with(provider, config(), |b| {
+        b.plugin(Described).plugin(Probe::new("silent"))
+    })
+    .await;
     rig.send("hi").await;
     assert_eq!(
         system(&rig.request(1)),

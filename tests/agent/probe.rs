@@ -70,7 +70,10 @@ impl Probe {
     }
 
     /// A plugin that taps these hooks.
-    pub(crate) fn tapping(id: &str, tap: impl Fn(&mut HookRegistry) + Send + Sync + 'static) -> Self {
+    pub(crate) fn tapping(
+        id: &str,
+        tap: impl Fn(&mut HookRegistry) + Send + Sync + 'static,
+    ) -> Self {
         Self::new(id).applying(move |hooks| {
             tap(hooks);
             Ok(())

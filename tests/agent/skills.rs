@@ -1,9 +1,7 @@
 //! Area G, fourth part: skills (chapters 3.3 and 5.5).
 
 use serde_json::json;
-use youyou_agent::testing::{
-    RecordingTool, ScriptedProvider, call, collect, done, error, text,
-};
+use youyou_agent::testing::{RecordingTool, ScriptedProvider, call, collect, done, error, text};
 use youyou_agent::{
     AgentBuilder, AgentConfig, ContentBlock, ErrorCode, HookOutcome, ProviderErrorKind,
     SessionEventKind, SkillDefinition, TurnStart, TurnStartChange, UserOrigin,
@@ -39,7 +37,10 @@ fn stored_words(rig: &Rig) -> Vec<Vec<ContentBlock>> {
         SessionEventKind::UserMessage { content } => Some(content),
         _ => None,
     };
-    rig.stored().into_iter().filter_map(|event| words(event.kind)).collect()
+    rig.stored()
+        .into_iter()
+        .filter_map(|event| words(event.kind))
+        .collect()
 }
 
 #[tokio::test(start_paused = true)]
@@ -139,8 +140,14 @@ async fn a_skill_puts_its_prompt_and_the_argument_before_the_users_own_words() {
         let rig = Rig::with(answering(), config(), with_skills).await;
         assert_completed(&rig.send(words).await, "answer");
         let request = rig.request(1);
-        let origins: Vec<String> = request.messages.iter().map(|message| message.text()).collect();
-        let [prompt, own] = &origins[..] else { panic!("{origins:?}") };
+        let origins: Vec<String> = request
+            .messages
+            .iter()
+            .map(|message| message.text())
+            .collect();
+        let [prompt, own] = &origins[..] else {
+            panic!("{origins:?}")
+        };
         assert_eq!(own, words);
         assert_eq!(user_side(&request, UserOrigin::Skill), [prompt.as_str()]);
         assert!(prompt.contains(MARK), "{prompt}");
@@ -155,18 +162,28 @@ async fn a_skill_puts_its_prompt_and_the_argument_before_the_users_own_words() {
 #[tokio::test(start_paused = true)]
 async fn the_first_text_block_calls_the_skill_though_a_picture_or_file_stands_before_it() {
     let picture = ContentBlock::image("image/png", crate::input::PNG);
-    for before in [picture, ContentBlock::file("a.txt", "alpha"), ContentBlock::text(" ")] {
+    for before in [
+        picture,
+        ContentBlock::file("a.txt", "alpha"),
+        ContentBlock::text(" "),
+    ] {
         let rig = Rig::with(answering(), config(), with_skills).await;
         let input = vec![before, ContentBlock::text("/commit a")];
         assert_completed(&rig.send(input).await, "answer");
         let prompts = user_side(&rig.request(1), UserOrigin::Skill);
-        assert!(prompts.len() == 1 && prompts[0].contains(MARK), "{prompts:?}");
+        assert!(
+            prompts.len() == 1 && prompts[0].contains(MARK),
+            "{prompts:?}"
+        );
         rig.epilogue().await;
     }
     // Not a later one, and not what a file holds.
     for input in [
         vec![ContentBlock::text("see"), ContentBlock::text("/commit a")],
-        vec![ContentBlock::file("a.txt", "/commit a"), ContentBlock::text("see")],
+        vec![
+            ContentBlock::file("a.txt", "/commit a"),
+            ContentBlock::text("see"),
+        ],
         vec![ContentBlock::file("a.txt", "/commit a")],
     ] {
         let rig = Rig::with(answering(), config(), with_skills).await;
@@ -190,7 +207,11 @@ async fn a_skill_belongs_to_its_turn_and_to_every_request_of_it() {
     assert_completed(&rig.send("/commit a").await, "answer");
     for number in 1..=3 {
         let request = rig.request(number);
-        assert_eq!(user_side(&request, UserOrigin::Skill).len(), 1, "request {number}");
+        assert_eq!(
+            user_side(&request, UserOrigin::Skill).len(),
+            1,
+            "request {number}"
+        );
         assert_eq!(user_side(&request, UserOrigin::Input), ["/commit a"]);
     }
     for n in 2..=5 {
@@ -201,7 +222,10 @@ async fn a_skill_belongs_to_its_turn_and_to_every_request_of_it() {
     rig.reopen().await;
     rig.send("after resume").await;
     for number in 4..=rig.provider.request_count() {
-        assert!(!everything(&rig.request(number)).contains(MARK), "request {number}");
+        assert!(
+            !everything(&rig.request(number)).contains(MARK),
+            "request {number}"
+        );
     }
     assert!(!format!("{:?}", rig.stored()).contains(MARK));
     assert_eq!(rig.session.info().title.as_deref(), Some("/commit a"));
@@ -247,7 +271,10 @@ async fn a_skill_that_was_cancelled_or_failed_is_gone_and_comes_back_with_a_retr
     let events = collect(rig.session.retry_turn().unwrap()).await;
     assert_completed(&events, "answer");
     let prompts = user_side(&rig.request(2), UserOrigin::Skill);
-    assert!(prompts.len() == 1 && prompts[0].contains(MARK), "{prompts:?}");
+    assert!(
+        prompts.len() == 1 && prompts[0].contains(MARK),
+        "{prompts:?}"
+    );
     rig.send("next").await;
     assert!(!everything(&rig.request(3)).contains(MARK));
     rig.epilogue().await;
@@ -272,7 +299,9 @@ async fn an_escaped_message_stays_plain_when_it_is_run_again() {
 async fn what_a_hook_takes_out_of_the_input_is_not_in_the_skills_argument_either() {
     let probe = Probe::tapping("redact", |hooks| {
         hooks.turn_start("hide", |turn: TurnStart| async move {
-            let ContentBlock::Text { text } = &turn.user_input[0] else { panic!("text") };
+            let ContentBlock::Text { text } = &turn.user_input[0] else {
+                panic!("text")
+            };
             Ok(HookOutcome::ContinueWith(TurnStartChange {
                 user_input: Some(vec![ContentBlock::text(text.replace("hunter2", "***"))]),
                 prompt_sections: Vec::new(),
@@ -283,7 +312,10 @@ async fn what_a_hook_takes_out_of_the_input_is_not_in_the_skills_argument_either
     rig.send("/commit with hunter2").await;
     let request = rig.request(1);
     let prompts = user_side(&request, UserOrigin::Skill);
-    assert!(prompts.len() == 1 && prompts[0].ends_with("with ***"), "{prompts:?}");
+    assert!(
+        prompts.len() == 1 && prompts[0].ends_with("with ***"),
+        "{prompts:?}"
+    );
     assert!(!everything(&request).contains("hunter2"));
     rig.epilogue().await;
 }
@@ -292,7 +324,9 @@ async fn what_a_hook_takes_out_of_the_input_is_not_in_the_skills_argument_either
 async fn a_skill_the_user_called_runs_though_a_hook_rewrote_the_words() {
     let probe = Probe::tapping("date", |hooks| {
         hooks.turn_start("stamp", |turn: TurnStart| async move {
-            let ContentBlock::Text { text } = &turn.user_input[0] else { panic!("text") };
+            let ContentBlock::Text { text } = &turn.user_input[0] else {
+                panic!("text")
+            };
             Ok(HookOutcome::ContinueWith(TurnStartChange {
                 user_input: Some(vec![ContentBlock::text(format!("[noon] {text}"))]),
                 prompt_sections: Vec::new(),
@@ -302,7 +336,10 @@ async fn a_skill_the_user_called_runs_though_a_hook_rewrote_the_words() {
     let rig = Rig::with(answering(), config(), |b| with_skills(b).plugin(probe)).await;
     rig.send("/commit a").await;
     let prompts = user_side(&rig.request(1), UserOrigin::Skill);
-    assert!(prompts.len() == 1 && prompts[0].contains(MARK), "{prompts:?}");
+    assert!(
+        prompts.len() == 1 && prompts[0].contains(MARK),
+        "{prompts:?}"
+    );
     rig.epilogue().await;
 }
 
@@ -332,14 +369,27 @@ async fn only_skills_the_model_may_suggest_are_listed() {
         ..commit()
     };
     let rig = Rig::with(answering(), config(), |builder| {
-        builder.skill(listed).skill(SkillDefinition::new("hidden", "Secret prompt."))
+        builder
+            .skill(listed)
+            .skill(SkillDefinition::new("hidden", "Secret prompt."))
     })
     .await;
     rig.send("hi").await;
     let prompt = system(&rig.request(1));
-    assert!(prompt.contains("- /commit: Writes a commit message"), "{prompt}");
-    assert!(!prompt.contains("hidden") && !prompt.contains(MARK), "{prompt}");
-    let names: Vec<String> = rig.agent.skills().into_iter().map(|skill| skill.name).collect();
+    assert!(
+        prompt.contains("- /commit: Writes a commit message"),
+        "{prompt}"
+    );
+    assert!(
+        !prompt.contains("hidden") && !prompt.contains(MARK),
+        "{prompt}"
+    );
+    let names: Vec<String> = rig
+        .agent
+        .skills()
+        .into_iter()
+        .map(|skill| skill.name)
+        .collect();
     assert_eq!(names, ["commit", "hidden"]);
     rig.epilogue().await;
 }
@@ -360,10 +410,19 @@ async fn skills_are_checked_at_build() {
         .build()
         .await
         .unwrap();
-    let twice = base().skill(commit()).skill(commit()).build().await.unwrap_err();
+    let twice = base()
+        .skill(commit())
+        .skill(commit())
+        .build()
+        .await
+        .unwrap_err();
     assert_eq!(twice.code, ErrorCode::NameConflict);
     for name in ["", "a b", "a/b", "a.b", "/a", "a\n"] {
-        let bad = base().skill(SkillDefinition::new(name, "x")).build().await.unwrap_err();
+        let bad = base()
+            .skill(SkillDefinition::new(name, "x"))
+            .build()
+            .await
+            .unwrap_err();
         assert_eq!(bad.code, ErrorCode::InvalidConfig, "{name:?}");
     }
 }

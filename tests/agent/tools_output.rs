@@ -1,4 +1,4 @@
-//! Area B, third part: what a tool's output looks like when it enters the context (chapter
+//! Area B, fourth part: what a tool's output looks like when it enters the context (chapter
 //! 5.4, section 12).
 
 use youyou_agent::testing::{RecordingTool, call, done, text};
@@ -33,13 +33,21 @@ async fn seen(tool: RecordingTool, config: AgentConfig, probe: Option<Probe>) ->
     } else {
         assert_eq!(in_context, shown);
     }
-    assert_eq!(stored_results(&rig.stored()), [("c1".to_owned(), shown.clone())]);
+    assert_eq!(
+        stored_results(&rig.stored()),
+        [("c1".to_owned(), shown.clone())]
+    );
     rig.epilogue().await;
     shown
 }
 
 async fn answered(output: impl Into<ToolOutput>) -> String {
-    seen(RecordingTool::read_only("t").answering(output), config(), None).await
+    seen(
+        RecordingTool::read_only("t").answering(output),
+        config(),
+        None,
+    )
+    .await
 }
 
 fn changing(change: impl Fn(&str) -> String + Clone + Send + Sync + 'static) -> Probe {
@@ -57,8 +65,13 @@ fn changing(change: impl Fn(&str) -> String + Clone + Send + Sync + 'static) -> 
 fn assert_cut(shown: &str, original: &str, limit: usize) {
     let (head, rest) = shown.split_once("\n[... ").expect("a notice at the cut");
     let (_, rest) = rest.split_once("left out ...]\n").expect("the notice ends");
-    let (tail, notice) = rest.rsplit_once("\n[Output truncated: ").expect("a notice at the end");
-    assert!(notice.starts_with(&format!("{} bytes", original.len())), "{notice}");
+    let (tail, notice) = rest
+        .rsplit_once("\n[Output truncated: ")
+        .expect("a notice at the end");
+    assert!(
+        notice.starts_with(&format!("{} bytes", original.len())),
+        "{notice}"
+    );
     assert!(original.starts_with(head) && original.ends_with(tail));
     let kept = head.len() + tail.len();
     assert!(kept <= limit && kept + 8 > limit, "{kept}");
@@ -84,7 +97,11 @@ async fn long_output_is_cut_at_characters_with_its_size_told() {
 #[tokio::test(start_paused = true)]
 async fn output_of_exactly_the_limit_is_not_cut() {
     // B15
-    for output in ["a".repeat(LIMIT), "😀".repeat(LIMIT / 4), "a".repeat(LIMIT - 1)] {
+    for output in [
+        "a".repeat(LIMIT),
+        "😀".repeat(LIMIT / 4),
+        "a".repeat(LIMIT - 1),
+    ] {
         assert_eq!(answered(output.as_str()).await, output);
     }
 }
@@ -134,13 +151,21 @@ async fn control_characters_become_replacement_characters() {
     let clean = "a\u{fffd}b\u{fffd}[31mred\u{fffd}\tkept\r\n\u{fffd}\u{7f}end";
     assert_eq!(answered(dirty).await, clean);
     let tool = RecordingTool::read_only("t");
-    assert_eq!(seen(tool, config(), Some(changing(move |_| dirty.to_owned()))).await, clean);
+    assert_eq!(
+        seen(tool, config(), Some(changing(move |_| dirty.to_owned()))).await,
+        clean
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn hooks_see_clean_output() {
     let tool = RecordingTool::read_only("t").answering("\0");
-    let shown = seen(tool, config(), Some(changing(|output| format!("saw {output:?}")))).await;
+    let shown = seen(
+        tool,
+        config(),
+        Some(changing(|output| format!("saw {output:?}"))),
+    )
+    .await;
     assert_eq!(shown, "saw \"\u{fffd}\"");
 }
 
@@ -161,7 +186,10 @@ async fn the_limits_hold_after_the_hook() {
     assert_cut(&shown, &grown, LIMIT);
 
     let tool = RecordingTool::read_only("t").answering("something");
-    assert_eq!(seen(tool, config(), Some(changing(|_| String::new()))).await, "");
+    assert_eq!(
+        seen(tool, config(), Some(changing(|_| String::new()))).await,
+        ""
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -176,6 +204,10 @@ async fn the_original_size_is_told_though_a_hook_adds_a_line() {
     )
     .await;
     assert!(shown.len() <= LIMIT + 400, "{}", shown.len());
-    assert!(shown.contains(&format!("{} bytes", 3 * LIMIT)), "{}", &shown[LIMIT - 100..]);
+    assert!(
+        shown.contains(&format!("{} bytes", 3 * LIMIT)),
+        "{}",
+        &shown[LIMIT - 100..]
+    );
     assert!(shown.ends_with("checked") || shown.contains("checked\n[Output truncated"));
 }

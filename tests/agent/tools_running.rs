@@ -1,4 +1,4 @@
-//! Area B, second part: how calls run, side by side or one after another, and what ends them
+//! Area B, third part: how calls run, side by side or one after another, and what ends them
 //! (chapters 3.2, 5.1 and 5.4).
 
 use std::sync::mpsc;
@@ -56,7 +56,10 @@ async fn a_panic_in_a_tool_is_one_error_result() {
         RecordingTool::panicking_without_text,
     ];
     for panicking in kinds_of_panic {
-        for bare in [RecordingTool::read_only("boom"), RecordingTool::mutating("boom")] {
+        for bare in [
+            RecordingTool::read_only("boom"),
+            RecordingTool::mutating("boom"),
+        ] {
             let lines = Lines::default();
             let provider = provider()
                 .reply([call("c1", "boom", "{}"), call("c2", "fine", "{}"), done()])
@@ -71,7 +74,10 @@ async fn a_panic_in_a_tool_is_one_error_result() {
             let events = rig.send("go").await;
             let told = result(&rig.request(2), "c1");
             assert!(told.starts_with("TOOL_EXECUTION_ERROR: "), "{told}");
-            assert!(told.contains("\"boom\"") && told.contains("panicked"), "{told}");
+            assert!(
+                told.contains("\"boom\"") && told.contains("panicked"),
+                "{told}"
+            );
             assert_eq!(result(&rig.request(2), "c2"), "ok");
             assert_eq!(ends(&events).len(), 2);
             let after: Vec<String> = lines
@@ -89,7 +95,10 @@ async fn a_panic_in_a_tool_is_one_error_result() {
 #[tokio::test(start_paused = true)]
 async fn a_tool_that_never_returns_times_out() {
     // B12
-    for tool in [RecordingTool::read_only("hang"), RecordingTool::mutating("hang")] {
+    for tool in [
+        RecordingTool::read_only("hang"),
+        RecordingTool::mutating("hang"),
+    ] {
         let lines = Lines::default();
         let tool = tool.hanging();
         let log = tool.log().clone();
@@ -100,11 +109,19 @@ async fn a_tool_that_never_returns_times_out() {
         let began = Instant::now();
         let events = rig.send("go").await;
         assert_eq!(began.elapsed(), Duration::from_millis(200));
-        let [end] = &ends(&events)[..] else { panic!("{events:?}") };
-        assert_eq!((end.success, end.error), (false, Some(ErrorCode::ToolTimeout)));
+        let [end] = &ends(&events)[..] else {
+            panic!("{events:?}")
+        };
+        assert_eq!(
+            (end.success, end.error),
+            (false, Some(ErrorCode::ToolTimeout))
+        );
         assert_eq!(end.duration_ms, 200);
         let told = result(&rig.request(2), "c1");
-        assert!(told.starts_with("TOOL_TIMEOUT: ") && told.contains("200 ms"), "{told}");
+        assert!(
+            told.starts_with("TOOL_TIMEOUT: ") && told.contains("200 ms"),
+            "{told}"
+        );
         assert_eq!(lines.all(), ["before hang", "after hang false"]);
         assert_completed(&events, "ok");
         // The future is dropped after the grace.
@@ -124,7 +141,9 @@ async fn a_tool_that_cleans_up_delays_nothing_and_a_late_answer_is_thrown_away()
         .taking(Duration::from_millis(300))
         .saying("too late")
         .answering("late");
-    let fast_but_late = RecordingTool::mutating("t").until_timed_out().answering("late");
+    let fast_but_late = RecordingTool::mutating("t")
+        .until_timed_out()
+        .answering("late");
     for tool in [cleans_up, late, fast_but_late] {
         let lines = Lines::default();
         let rig = Rig::with(one_call("t"), timing_out_after(200), |builder| {
@@ -136,7 +155,13 @@ async fn a_tool_that_cleans_up_delays_nothing_and_a_late_answer_is_thrown_away()
         assert_eq!(began.elapsed(), Duration::from_millis(200));
         assert_eq!(
             kinds(&events),
-            ["turnStarted", "toolCallStart", "toolCallEnd", "textDelta", "turnComplete"]
+            [
+                "turnStarted",
+                "toolCallStart",
+                "toolCallEnd",
+                "textDelta",
+                "turnComplete"
+            ]
         );
         assert_eq!(ends(&events)[0].error, Some(ErrorCode::ToolTimeout));
         assert_eq!(lines.all(), ["before t", "after t false"]);
@@ -206,12 +231,19 @@ async fn results_are_in_call_order_whatever_finishes_first() {
         .into();
     assert_eq!(results(&rig.request(2)), in_order);
     // Stored as they finish.
-    let stored: Vec<String> = stored_results(&rig.stored()).into_iter().map(|(id, _)| id).collect();
+    let stored: Vec<String> = stored_results(&rig.stored())
+        .into_iter()
+        .map(|(id, _)| id)
+        .collect();
     assert_eq!(stored, ["c3", "c1", "c2"]);
 
     let id = rig.session.id().to_owned();
     rig.session.close().await.unwrap();
-    rig.session = rig.agent.resume_session(&id, ResumeOptions::default()).await.unwrap();
+    rig.session = rig
+        .agent
+        .resume_session(&id, ResumeOptions::default())
+        .await
+        .unwrap();
     rig.send("and now").await;
     let before: Vec<_> = rig.request(2).messages.iter().cloned().collect();
     let after: Vec<_> = rig.request(3).messages.iter().cloned().collect();
@@ -236,7 +268,10 @@ async fn a_batch_of_read_only_calls_takes_as_long_as_its_longest() {
         ])
         .reply([text("ok"), done()]);
     let rig = Rig::with(provider, config(), |builder| {
-        builder.tool(tool("a", 100)).tool(tool("b", 300)).tool(tool("c", 200))
+        builder
+            .tool(tool("a", 100))
+            .tool(tool("b", 300))
+            .tool(tool("c", 200))
     })
     .await;
     let began = Instant::now();
@@ -244,7 +279,14 @@ async fn a_batch_of_read_only_calls_takes_as_long_as_its_longest() {
     assert_eq!(began.elapsed(), Duration::from_millis(300));
     assert_eq!(
         log.order(),
-        ["c1 started", "c2 started", "c3 started", "c1 ended", "c3 ended", "c2 ended"]
+        [
+            "c1 started",
+            "c2 started",
+            "c3 started",
+            "c1 ended",
+            "c3 ended",
+            "c2 ended"
+        ]
     );
     rig.epilogue().await;
 }
@@ -305,17 +347,29 @@ async fn a_batch_with_one_mutating_call_is_serial_hooks_included() {
     let events = rig.send("go").await;
     assert_eq!(
         log.order(),
-        ["c1 started", "c1 ended", "c3 started", "c3 ended", "c4 started", "c4 ended"]
+        [
+            "c1 started",
+            "c1 ended",
+            "c3 started",
+            "c3 ended",
+            "c4 started",
+            "c4 ended"
+        ]
     );
     assert_eq!(
         lines.all(),
-        ["before 1", "after c1", "before 2", "before 3", "after c3", "before 4", "after c4"]
+        [
+            "before 1", "after c1", "before 2", "before 3", "after c3", "before 4", "after c4"
+        ]
     );
     let ended: Vec<String> = ends(&events).into_iter().map(|end| end.call_id).collect();
     assert_eq!(ended, ["c1", "c2", "c3", "c4"]);
     let refused = result(&rig.request(2), "c2");
     assert!(refused.starts_with("HOOK_ABORTED: "), "{refused}");
-    assert!(refused.contains("not this file") && refused.contains("not run"), "{refused}");
+    assert!(
+        refused.contains("not this file") && refused.contains("not run"),
+        "{refused}"
+    );
     assert_completed(&events, "ok");
     rig.epilogue().await;
 }
@@ -328,7 +382,10 @@ async fn each_call_is_stored_before_its_tool_starts_and_its_result_before_it_is_
     let turn = rig.session.send("go").unwrap();
     gate.arrived(1).await;
     let last = rig.stored().pop().unwrap();
-    assert!(matches!(last.kind, SessionEventKind::ToolCall { .. }), "{last:?}");
+    assert!(
+        matches!(last.kind, SessionEventKind::ToolCall { .. }),
+        "{last:?}"
+    );
     gate.open();
     let events = collect(turn).await;
     assert_completed(&events, "ok");
@@ -350,7 +407,11 @@ async fn a_tool_that_blocks_its_thread_delays_no_sibling() {
         Ok(ToolOutput::text("released it"))
     });
     let provider = provider()
-        .reply([call("c1", "blocks", "{}"), call("c2", "releases", "{}"), done()])
+        .reply([
+            call("c1", "blocks", "{}"),
+            call("c2", "releases", "{}"),
+            done(),
+        ])
         .reply([text("ok"), done()]);
     let rig = Rig::with(provider, config(), |b| b.tool(blocks).tool(releases)).await;
     assert_completed(&rig.send("go").await, "ok");
@@ -415,7 +476,10 @@ async fn the_definition_of_a_tool_is_read_once() {
     }
 
     let asked = Arc::new(Mutex::new(0));
-    let rig = Rig::with(one_call("t1"), config(), |b| b.tool(Shifty(Arc::clone(&asked)))).await;
+    let rig = Rig::with(one_call("t1"), config(), |b| {
+        b.tool(Shifty(Arc::clone(&asked)))
+    })
+    .await;
     assert_completed(&rig.send("go").await, "ok");
     assert_eq!(result(&rig.request(2), "c1"), "ran");
     assert_eq!(*asked.lock().unwrap(), 1);

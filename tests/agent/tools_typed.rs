@@ -1,1 +1,181 @@
-//! To be filled.
+//! Tools from plain functions: schema and arguments come from a type (chapter 3.2).
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+use youyou_agent::testing::{call, done, text};
+use youyou_agent::{
+    ErrorCode, ToolContext, ToolDefinition, ToolError, ToolHandler, ToolInput, ToolOutput, tool,
+};
+
+use crate::look::{assert_completed, ends, result};
+use crate::rig::{Rig, config, provider};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Sum {
+    /// The numbers to add.
+    numbers: Vec<i64>,
+    /// Negates the result.
+    #[serde(default)]
+    negate: bool,
+}
+
+fn add(args: &Sum) -> Result<String, ToolError> {
+    if args.numbers.is_empty() {
+        return Err(ToolError::new("give at least one number"));
+    }
+    let sum: i64 = args.numbers.iter().sum();
+    Ok((if args.negate { -sum } else { sum }).to_string())
+}
+
+/// What the model gets of one call.
+async fn told(tool: impl ToolHandler, arguments: &str) -> (String, bool) {
+    let provider = provider()
+        .reply([call("c1", "sum", arguments), done()])
+        .reply([text("ok"), done()]);
+    let rig = Rig::with(provider, config(), |builder| builder.tool(tool)).await;
+    let events = rig.send("go").await;
+    assert_completed(&events, "ok");
+    let told = result(&rig.request(2), "c1");
+    let success = ends(&events)[0].success;
+    rig.epilogue().await;
+    (told, success)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_typed_tool_gets_its_arguments_and_answers_like_any_other() {
+    for (arguments, output, success) in [
+        (r#"{"numbers":[1,2,3]}"#, "6", true),
+        (r#"{"numbers":[1],"negate":true}"#, "-1", true),
+        (
+            r#"{"numbers":[]}"#,
+            "TOOL_EXECUTION_ERROR: give at least one number",
+            false,
+        ),
+    ] {
+        let sum = tool::typed("sum", "Adds.", |args: Sum, _: ToolContext| async move {
+            add(&args)
+        });
+        assert_eq!(told(sum, arguments).await, (output.to_owned(), success));
+        let sum = tool::typed_blocking("sum", "Adds.", |args: Sum, _: ToolContext| add(&args));
+        assert_eq!(told(sum, arguments).await, (output.to_owned(), success));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_does_not_fit_the_type_is_refused_by_the_schema() {
+    for (arguments, named) in [
+        (r#"{"numbers":"1"}"#, "/numbers"),
+        (r#"{"numbers":[1.5]}"#, "/numbers/0"),
+        ("{}", "\"numbers\""),
+    ] {
+        let sum = tool::typed("sum", "Adds.", |args: Sum, _: ToolContext| async move {
+            add(&args)
+        });
+        let (told, success) = told(sum, arguments).await;
+        assert!(
+            !success && told.starts_with("TOOL_EXECUTION_ERROR: "),
+            "{told}"
+        );
+        assert!(told.contains(named), "{told}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_panic_in_a_blocking_tool_is_an_error_result() {
+    let broken = tool::typed_blocking("sum", "Adds.", |args: Sum, _: ToolContext| {
+        assert!(args.numbers.is_empty(), "cannot count");
+        Ok("none")
+    });
+    let (told, success) = told(broken, r#"{"numbers":[1]}"#).await;
+    assert!(!success);
+    assert!(
+        told.contains("\"sum\"") && told.contains("cannot count"),
+        "{told}"
+    );
+}
+
+#[test]
+fn the_schema_comes_from_the_type_with_its_docs() {
+    let sum = tool::typed("sum", "Adds.", |args: Sum, _: ToolContext| async move {
+        add(&args)
+    });
+    assert_eq!(
+        sum.definition(),
+        ToolDefinition {
+            name: "sum".into(),
+            description: "Adds.".into(),
+            parameters: json!({
+                "type": "object",
+                "properties": {
+                    "numbers": {
+                        "description": "The numbers to add.",
+                        "type": "array",
+                        "items": { "type": "integer", "format": "int64" },
+                    },
+                    "negate": {
+                        "description": "Negates the result.",
+                        "type": "boolean",
+                        "default": false,
+                    },
+                },
+                "required": ["numbers"],
+            }),
+            mutating: false,
+        }
+    );
+    assert!(sum.mutating().definition().mutating);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_typed_tool_can_be_tested_without_an_agent() {
+    let sum = tool::typed(
+        "sum",
+        "Adds.",
+        |args: Sum, context: ToolContext| async move {
+            context.progress("goes nowhere");
+            add(&args)
+        },
+    );
+    let input = ToolInput {
+        call_id: "c1".into(),
+        tool_name: "sum".into(),
+        arguments: json!({"numbers": [2, 3]}),
+    };
+    let output = sum.call(input, ToolContext::detached()).await;
+    assert_eq!(output, Ok(ToolOutput::text("5")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn tools_are_checked_at_build_and_listed_by_name() {
+    let base = || youyou_agent::AgentBuilder::new(config()).provider(provider());
+    let plain = |name: &str| youyou_agent::testing::RecordingTool::read_only(name);
+    let twice = base()
+        .tool(plain("t"))
+        .tool(plain("t"))
+        .build()
+        .await
+        .unwrap_err();
+    assert_eq!(twice.code, ErrorCode::NameConflict);
+    for bad in [
+        plain("t").parameters(json!({"type": "nonsense"})),
+        plain("t").parameters(json!({"type": "object", "required": "path"})),
+        plain("t").parameters(json!({"properties": []})),
+        plain("t").parameters(json!(null)),
+        plain("t").parameters(json!([])),
+        plain(""),
+        plain(" "),
+    ] {
+        let error = base().tool(bad).build().await.unwrap_err();
+        assert_eq!(error.code, ErrorCode::InvalidConfig);
+        assert!(error.message.contains("tool"), "{}", error.message);
+    }
+    let agent = base()
+        .tool(plain("b"))
+        .tool(plain("a"))
+        .build()
+        .await
+        .unwrap();
+    let names: Vec<String> = agent.tools().into_iter().map(|tool| tool.name).collect();
+    assert_eq!(names, ["a", "b"]);
+}

@@ -208,7 +208,8 @@ impl ContentBlock {
         match self {
             Self::Text { text } => text.trim().is_empty(),
             // A file is content even when it is empty: its name says something.
-            Self::Image { .. } | Self::File { .. } => false,
+            Self::File { name, text } => name.trim().is_empty() && text.trim().is_empty(),
+            Self::Image { .. } => false,
         }
     }
 }

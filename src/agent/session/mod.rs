@@ -24,6 +24,7 @@ use super::error::AgentError;
 use super::message::{ContentBlock, UserInput};
 use super::outlet::{Subscription, Turn};
 use super::provider::ReasoningEffort;
+use super::skill::SkillCall;
 use super::storage::{SessionEvent, SessionOverrides};
 use super::turn::{self, TurnRun};
 
@@ -121,8 +122,8 @@ pub(crate) enum TurnInput {
     /// A new message of the user.
     New {
         content: Vec<ContentBlock>,
-        /// What goes before it, for this turn.
-        skill: Option<String>,
+        /// The skill it calls.
+        skill: Option<SkillCall>,
     },
     /// The last message again.
     Again,

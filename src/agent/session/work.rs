@@ -11,6 +11,7 @@ use crate::agent::memory::Memory;
 use crate::agent::memory::manager::MemoryProgress;
 use crate::agent::prompt::{self, Sections};
 use crate::agent::provider::{PromptBlock, ToolSpec, Usage};
+use crate::agent::skill::SkillCall;
 use crate::agent::storage::{
     CompactionRecord, SessionEvent, SessionEventKind, SessionMetadata,
 };
@@ -28,6 +29,8 @@ pub(crate) struct Work {
     /// What the session has cost.
     pub(crate) usage: Usage,
     pub(crate) message_count: u32,
+    /// The skill that the newest message calls.
+    pub(crate) skill: Option<SkillCall>,
     /// The model that the stored session names.
     pub(crate) stored_model: Option<Arc<str>>,
 }
@@ -50,6 +53,7 @@ impl Work {
             prompt: None,
             usage: Usage::default(),
             message_count: 0,
+            skill: None,
             stored_model: None,
         }
     }

@@ -160,6 +160,8 @@ impl TurnRun {
         };
         let changed = self.run_turn_start(content.clone()).await?;
         let content = changed.unwrap_or(content);
+        let skills = &self.core().skills;
+        let prompt = skill.as_ref().and_then(|call| skills.prompt(call, &content));
         let mut kinds = std::mem::take(&mut self.work.pending);
         let title = self.opening(&mut kinds, &content);
         kinds.push(SessionEventKind::UserMessage { content });
@@ -183,7 +185,8 @@ impl TurnRun {
         if let Some(title) = title {
             self.session.set_title(title);
         }
-        if let (Some(text), Some(last)) = (skill, events.last()) {
+        self.work.skill = skill;
+        if let (Some(text), Some(last)) = (prompt, events.last()) {
             self.work.context.set_skill(Some(SkillPrompt {
                 before: last.index,
                 text,
@@ -232,7 +235,7 @@ impl TurnRun {
                 "there is no message to run again; send one",
             )));
         };
-        let mut content = content.to_vec();
+        let content = content.to_vec();
         let _unchanged = self.run_turn_start(content.clone()).await?;
         let mut kinds = std::mem::take(&mut self.work.pending);
         let _titled = self.opening(&mut kinds, &content);
@@ -253,10 +256,11 @@ impl TurnRun {
         }
         self.began = true;
         self.work.stored_model = Some(Arc::clone(&self.model.id));
-        let skill = self.core().skills.resolve(&mut content).ok().flatten();
+        let call = self.work.skill.as_ref();
+        let prompt = call.and_then(|call| self.core().skills.prompt(call, &content));
         self.work
             .context
-            .set_skill(skill.map(|text| SkillPrompt { before: index, text }));
+            .set_skill(prompt.map(|text| SkillPrompt { before: index, text }));
         Ok(())
     }
 
