@@ -111,8 +111,8 @@ async fn a_failure_and_an_unknown_skill_say_what_happened() {
 async fn an_overflow_is_compacted_and_answered() {
     let folder = tempfile::tempdir().unwrap();
     let (_backend, _agent, session) = start(folder.path()).await;
-    for n in 0..12 {
-        say(&session, &format!("hello {n} {}", "word ".repeat(60))).await;
+    for n in 0..4 {
+        say(&session, &format!("hello {n} {}", "word ".repeat(300))).await;
     }
     let turn = session.send("overflow").unwrap();
     let events: Vec<_> = turn.collect().await;

@@ -248,7 +248,7 @@ async fn without_a_key_nothing_is_offered_and_nothing_is_sent() {
         youyou_chat::settings::Settings::load(folder.path(), |_| None).unwrap(),
     );
     let openai = &youyou_chat::providers::VENDORS[0];
-    let line = youyou_chat::providers::Line::on_this_computer().unwrap();
+    let line = super::line();
     let provider = youyou_chat::providers::GenaiProvider::new(openai, settings.clone(), line);
     assert!(provider.models().is_empty());
     let refused = provider

@@ -2,10 +2,10 @@
 
 use serde_json::json;
 use youyou_agent::{Capabilities, ChatEvent, ModelProvider, StopReason};
-use youyou_chat::providers::{Dialect, Line, LocalProvider, LocalServer};
+use youyou_chat::providers::{Dialect, LocalProvider, LocalServer};
 
 use super::server::{DONE, Server, finish, refusal, stream, text};
-use super::{done, request, user};
+use super::{done, line, request, user};
 
 fn local(server: &Server, dialect: Dialect) -> LocalProvider {
     let server = LocalServer {
@@ -15,7 +15,7 @@ fn local(server: &Server, dialect: Dialect) -> LocalProvider {
         address_variable: "",
         dialect,
     };
-    LocalProvider::new(server, Line::on_this_computer().unwrap(), None)
+    LocalProvider::new(server, line(), None)
 }
 
 fn ok(body: serde_json::Value) -> Vec<super::server::Step> {
@@ -110,7 +110,7 @@ async fn listing_models_looks_in_the_background_and_never_waits() {
         dialect: Dialect::LlamaCpp,
     };
     let runtime = Some(tokio::runtime::Handle::current());
-    let provider = LocalProvider::new(silent, Line::on_this_computer().unwrap(), runtime);
+    let provider = LocalProvider::new(silent, line(), runtime);
     let start = std::time::Instant::now();
     assert_eq!(provider.models(), []);
     assert!(start.elapsed().as_millis() < 500);

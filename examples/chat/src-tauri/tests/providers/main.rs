@@ -28,6 +28,13 @@ use youyou_chat::settings::Settings;
 
 use server::Server;
 
+/// One way to servers for all tests: reading the system's certificates takes its time.
+fn line() -> Line {
+    static LINE: std::sync::OnceLock<Line> = std::sync::OnceLock::new();
+    LINE.get_or_init(|| Line::on_this_computer().unwrap())
+        .clone()
+}
+
 /// The provider of a vendor, sent to the test's server.
 fn provider(vendor: &str, url: &str) -> GenaiProvider {
     let folder = tempfile::tempdir().unwrap();
@@ -36,11 +43,7 @@ fn provider(vendor: &str, url: &str) -> GenaiProvider {
     std::fs::write(folder.path().join("settings.json"), settings.to_string()).unwrap();
     let settings = Settings::load(folder.path(), |_| None).unwrap();
     let vendor = VENDORS.iter().find(|known| known.id == vendor).unwrap();
-    GenaiProvider::new(
-        vendor,
-        Arc::new(settings),
-        Line::on_this_computer().unwrap(),
-    )
+    GenaiProvider::new(vendor, Arc::new(settings), line())
 }
 
 fn user(text: &str) -> Message {
