@@ -173,20 +173,19 @@ impl TurnLog {
         woken.wake();
     }
 
-    /// Adds the last event and fixes the outcome.
-    pub(crate) fn end(&self, kind: AgentEventKind) {
+    /// Adds the last event and fixes the outcome. Answers who is to be woken, once no lock
+    /// is held: a reader may go on from within its waker.
+    #[must_use = "readers wait to be woken"]
+    pub(crate) fn end(&self, kind: AgentEventKind) -> Wakers {
         debug_assert!(kind.is_terminal());
-        let woken = {
-            let mut state = lock(&self.state);
-            if state.ended {
-                return;
-            }
-            let sequence = self.add_event(&mut state, kind.clone());
-            let _ = self.outcome.set(self.outcome_of(kind, sequence));
-            state.ended = true;
-            state.waiting.take()
-        };
-        woken.wake();
+        let mut state = lock(&self.state);
+        if state.ended {
+            return Wakers::default();
+        }
+        let sequence = self.add_event(&mut state, kind.clone());
+        let _ = self.outcome.set(self.outcome_of(kind, sequence));
+        state.ended = true;
+        state.waiting.take()
     }
 
     fn outcome_of(&self, kind: AgentEventKind, last_sequence: u64) -> TurnOutcome {

@@ -4,7 +4,7 @@ use std::task::{Context, Waker};
 
 /// A set of wakers; one costs no allocation, which is the usual number.
 #[derive(Debug, Default)]
-pub(super) struct Wakers {
+pub(crate) struct Wakers {
     first: Option<Waker>,
     more: Vec<Waker>,
 }
@@ -28,7 +28,7 @@ impl Wakers {
         std::mem::take(self)
     }
 
-    pub(super) fn wake(self) {
+    pub(crate) fn wake(self) {
         for waker in self.first.into_iter().chain(self.more) {
             waker.wake();
         }

@@ -134,7 +134,8 @@ impl SessionInner {
             if let Some(log) = self.core.outlet.turn(&turn_id) {
                 log.end(AgentEventKind::TurnCancelled {
                     usage: Usage::default(),
-                });
+                })
+                .wake();
             }
         }
         work

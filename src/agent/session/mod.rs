@@ -374,14 +374,15 @@ impl SessionInner {
     /// Takes the work back from whoever used it: the session is idle again. `publish` tells
     /// the world, under the lock: nobody finds the session idle before the turn's last event
     /// is there, and nobody who has read that event finds the session busy.
-    pub(crate) fn give_back(&self, work: Box<Work>, publish: impl FnOnce()) {
+    pub(crate) fn give_back<T>(&self, work: Box<Work>, publish: impl FnOnce() -> T) -> T {
         let mut state = lock(&self.state);
         state.message_count = work.message_count;
         state.context_tokens = work.context.tokens();
         state.activity = Activity::Idle(work);
-        publish();
+        let published = publish();
         drop(state);
         self.idle.notify_waiters();
+        published
     }
 
     async fn compact(self: Arc<Self>) -> Result<CompactOutcome, AgentError> {

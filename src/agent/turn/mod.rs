@@ -444,7 +444,7 @@ impl TurnRun {
             Ending::Failed(error) => self.complete(TurnStatus::Failed, Some(error), output),
         };
         let log = Arc::clone(&self.log);
-        self.session.give_back(self.work, || log.end(last));
+        self.session.give_back(self.work, || log.end(last)).wake();
     }
 
     fn complete(
