@@ -4,8 +4,11 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use bench_harness::{
+    Cell, Item, Kind, Sample, Script, Seen, Started, Workload, history_text, image_data, measure,
+};
 use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
@@ -14,18 +17,32 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::measure::{Cell, measure, timed};
-use crate::script::{Item, Script};
-use crate::workload::{Kind, Seen, Workload, history_text, image_data};
-
 #[expect(dead_code, reason = "events carry what a consumer would read")]
 enum Event {
-    Started { sequence: u64 },
-    Delta { sequence: u64, delta: String },
-    CallStart { sequence: u64, id: String, input: Value },
-    CallEnd { sequence: u64, id: String, output: String },
-    Cancelled { sequence: u64 },
-    Done { sequence: u64, text: String },
+    Started {
+        sequence: u64,
+    },
+    Delta {
+        sequence: u64,
+        delta: String,
+    },
+    CallStart {
+        sequence: u64,
+        id: String,
+        input: Value,
+    },
+    CallEnd {
+        sequence: u64,
+        id: String,
+        output: String,
+    },
+    Cancelled {
+        sequence: u64,
+    },
+    Done {
+        sequence: u64,
+        text: String,
+    },
 }
 
 #[expect(dead_code, reason = "messages carry what a model would read")]
@@ -126,7 +143,12 @@ impl Loop {
                 match item {
                     Some(Item::Delta(delta)) => {
                         text.push_str(&delta);
-                        let _ = events.send(Event::Delta { sequence: next(), delta }).await;
+                        let _ = events
+                            .send(Event::Delta {
+                                sequence: next(),
+                                delta,
+                            })
+                            .await;
                     }
                     Some(Item::Call { id, arguments }) => calls.push(Call { id, arguments }),
                     Some(Item::End) | None => break,
@@ -138,7 +160,12 @@ impl Loop {
                 calls: calls.clone(),
             }));
             if calls.is_empty() {
-                let _ = events.send(Event::Done { sequence: next(), text }).await;
+                let _ = events
+                    .send(Event::Done {
+                        sequence: next(),
+                        text,
+                    })
+                    .await;
                 return;
             }
             let mut running = Vec::with_capacity(calls.len());
@@ -164,7 +191,10 @@ impl Loop {
                     output: output.clone(),
                 };
                 let _ = events.send(end).await;
-                tail.push(Arc::new(Message::Tool { id: call.id, output }));
+                tail.push(Arc::new(Message::Tool {
+                    id: call.id,
+                    output,
+                }));
             }
         }
     }
@@ -180,16 +210,32 @@ struct Ready {
 pub(crate) fn run(workload: &Workload) -> Cell {
     let runtime = Builder::new_current_thread().enable_time().build().unwrap();
     let history = history(workload);
-    let prepare = || ready(workload, &history);
+    let prepare = || {
+        let ready = ready(workload, &history);
+        if workload.warm {
+            turn(&runtime, &ready);
+        }
+        ready
+    };
     match workload.kind {
-        Kind::Turn => measure("floor", workload, prepare, |ready| turn(&runtime, ready)),
+        Kind::Turn => measure("floor", workload, prepare, |ready| {
+            let (mut seen, sample) = turn(&runtime, ready);
+            seen.model_calls -= workload.model_calls_before();
+            (seen, sample)
+        }),
         Kind::Cancel => measure("floor", workload, prepare, |ready| {
             cancel(&runtime, workload, ready)
         }),
-        Kind::Build => measure("floor", workload, || (), |()| {
-            let (_ready, micros) = timed(|| ready(workload, &history));
-            (workload.expected(), micros)
-        }),
+        Kind::Build => measure(
+            "floor",
+            workload,
+            || (),
+            |()| {
+                let started = Started::now();
+                let _ready = ready(workload, &history);
+                (workload.expected(), started.sample())
+            },
+        ),
     }
 }
 
@@ -210,47 +256,47 @@ fn ready(workload: &Workload, history: &Arc<[Arc<Message>]>) -> Ready {
     }
 }
 
-fn turn(runtime: &Runtime, ready: &mut Ready) -> (Seen, f64) {
+fn turn(runtime: &Runtime, ready: &Ready) -> (Seen, Sample) {
     let mut seen = Seen::default();
-    let ((), micros) = timed(|| {
-        runtime.block_on(async {
-            let (sender, mut events) = mpsc::channel(64);
-            let (turn, history) = (Arc::clone(&ready.turn), Arc::clone(&ready.history));
-            let task = tokio::spawn(async move {
-                turn.turn(history, sender, CancellationToken::new()).await;
-            });
-            while let Some(event) = events.recv().await {
-                match event {
-                    Event::Delta { .. } => seen.deltas += 1,
-                    Event::CallEnd { .. } => seen.tool_results += 1,
-                    Event::Done { text, .. } => seen.text_bytes = text.len(),
-                    _ => {}
-                }
-            }
-            task.await.unwrap();
+    let started = Started::now();
+    runtime.block_on(async {
+        let (sender, mut events) = mpsc::channel(64);
+        let (turn, history) = (Arc::clone(&ready.turn), Arc::clone(&ready.history));
+        let task = tokio::spawn(async move {
+            turn.turn(history, sender, CancellationToken::new()).await;
         });
+        while let Some(event) = events.recv().await {
+            match event {
+                Event::Delta { .. } => seen.deltas += 1,
+                Event::CallEnd { .. } => seen.tool_results += 1,
+                Event::Done { text, .. } => seen.text_bytes = text.len(),
+                _ => {}
+            }
+        }
+        task.await.unwrap();
     });
+    let sample = started.sample();
     seen.model_calls = ready.model.calls.load(Ordering::Relaxed);
-    (seen, micros)
+    (seen, sample)
 }
 
-fn cancel(runtime: &Runtime, workload: &Workload, ready: &mut Ready) -> (Seen, f64) {
+fn cancel(runtime: &Runtime, workload: &Workload, ready: &mut Ready) -> (Seen, Sample) {
     let mut seen = workload.expected();
-    let micros = runtime.block_on(async {
+    let sample = runtime.block_on(async {
         let (sender, mut events) = mpsc::channel(64);
         let (turn, history) = (Arc::clone(&ready.turn), Arc::clone(&ready.history));
         let token = CancellationToken::new();
         let cancel = token.clone();
         let task = tokio::spawn(async move { turn.turn(history, sender, cancel).await });
         let mut deltas = 0;
-        let mut began = Instant::now();
+        let mut started = Started::now();
         while let Some(event) = events.recv().await {
             match event {
                 Event::Delta { .. } => {
                     deltas += 1;
                     if deltas == workload.deltas {
                         tokio::task::yield_now().await;
-                        began = Instant::now();
+                        started = Started::now();
                         token.cancel();
                     }
                 }
@@ -258,11 +304,11 @@ fn cancel(runtime: &Runtime, workload: &Workload, ready: &mut Ready) -> (Seen, f
                 _ => {}
             }
         }
-        let micros = began.elapsed().as_secs_f64() * 1e6;
+        let sample = started.sample();
         task.await.unwrap();
-        micros
+        sample
     });
-    (seen, micros)
+    (seen, sample)
 }
 
 fn history(workload: &Workload) -> Arc<[Arc<Message>]> {

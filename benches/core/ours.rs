@@ -2,25 +2,22 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Instant;
 
 use async_trait::async_trait;
+use bench_harness::{Cell, Item, Kind, Sample, Script, Seen, Started, Workload, measure};
 use futures_util::StreamExt as _;
 use serde_json::json;
 use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
-use youyou_agent::testing::{InMemorySessions, assistant_message, session_created, text_part};
+use youyou_agent::testing::InMemorySessions;
 use youyou_agent::{
     Agent, AgentBuilder, AgentConfig, AgentEventKind, Capabilities, ChatEvent, ChatRequest,
-    ChatStream, ContentBlock, HookOutcome, HookRegistry, ModelInfo, ModelProvider, Plugin,
-    PluginError, ProviderError, ResumeOptions, Session, SessionConfig, SessionEvent,
-    SessionEventKind, SessionStorage, ToolContext, ToolDefinition, ToolError, ToolHandler,
-    ToolInput, ToolOutput,
+    ChatStream, HookOutcome, HookRegistry, ModelInfo, ModelProvider, Plugin, PluginError,
+    ProviderError, ResumeOptions, Session, SessionConfig, ToolContext, ToolDefinition, ToolError,
+    ToolHandler, ToolInput, ToolOutput,
 };
 
-use crate::measure::{Cell, measure, timed};
-use crate::script::{Item, Script};
-use crate::workload::{Kind, Seen, Workload, history_text, image_data};
+use crate::history::{HistoryOnly, history};
 
 struct Model {
     workload: Workload,
@@ -111,16 +108,32 @@ struct Ready {
 pub(crate) fn run(workload: &Workload) -> Cell {
     let runtime = Builder::new_current_thread().enable_time().build().unwrap();
     let history = history(workload);
-    let prepare = || runtime.block_on(ready(workload, &history));
+    let prepare = || {
+        let ready = runtime.block_on(ready(workload, &history));
+        if workload.warm {
+            turn(&runtime, &ready);
+        }
+        ready
+    };
     match workload.kind {
-        Kind::Turn => measure("ours", workload, prepare, |ready| turn(&runtime, ready)),
+        Kind::Turn => measure("ours", workload, prepare, |ready| {
+            let (mut seen, sample) = turn(&runtime, ready);
+            seen.model_calls -= workload.model_calls_before();
+            (seen, sample)
+        }),
         Kind::Cancel => measure("ours", workload, prepare, |ready| {
             cancel(&runtime, workload, ready)
         }),
-        Kind::Build => measure("ours", workload, || (), |()| {
-            let (_agent, micros) = timed(|| runtime.block_on(agent(workload, None, 20)));
-            (workload.expected(), micros)
-        }),
+        Kind::Build => measure(
+            "ours",
+            workload,
+            || (),
+            |()| {
+                let started = Started::now();
+                let _agent = runtime.block_on(agent(workload, None, 20));
+                (workload.expected(), started.sample())
+            },
+        ),
     }
 }
 
@@ -165,42 +178,42 @@ async fn ready(workload: &Workload, history: &InMemorySessions) -> Ready {
     }
 }
 
-fn turn(runtime: &Runtime, ready: &mut Ready) -> (Seen, f64) {
+fn turn(runtime: &Runtime, ready: &Ready) -> (Seen, Sample) {
     let mut seen = Seen::default();
-    let ((), micros) = timed(|| {
-        runtime.block_on(async {
-            let mut turn = ready.session.send("go").unwrap();
-            while let Some(event) = turn.next().await {
-                match event.kind {
-                    AgentEventKind::TextDelta { first_sequence, .. } => {
-                        seen.deltas += (event.sequence - first_sequence + 1) as usize;
-                    }
-                    AgentEventKind::ToolCallEnd { success: true, .. } => seen.tool_results += 1,
-                    AgentEventKind::TurnComplete {
-                        assistant_output, ..
-                    } => seen.text_bytes = assistant_output.len(),
-                    _ => {}
+    let started = Started::now();
+    runtime.block_on(async {
+        let mut turn = ready.session.send("go").unwrap();
+        while let Some(event) = turn.next().await {
+            match event.kind {
+                AgentEventKind::TextDelta { first_sequence, .. } => {
+                    seen.deltas += (event.sequence - first_sequence + 1) as usize;
                 }
+                AgentEventKind::ToolCallEnd { success: true, .. } => seen.tool_results += 1,
+                AgentEventKind::TurnComplete {
+                    assistant_output, ..
+                } => seen.text_bytes = assistant_output.len(),
+                _ => {}
             }
-        });
+        }
     });
+    let sample = started.sample();
     seen.model_calls = ready.calls.load(Ordering::Relaxed);
-    (seen, micros)
+    (seen, sample)
 }
 
-fn cancel(runtime: &Runtime, workload: &Workload, ready: &mut Ready) -> (Seen, f64) {
+fn cancel(runtime: &Runtime, workload: &Workload, ready: &mut Ready) -> (Seen, Sample) {
     let mut seen = workload.expected();
-    let micros = runtime.block_on(async {
+    let sample = runtime.block_on(async {
         let mut turn = ready.session.send("go").unwrap();
         let mut deltas = 0;
-        let mut began = Instant::now();
+        let mut started = Started::now();
         while let Some(event) = turn.next().await {
             match event.kind {
                 AgentEventKind::TextDelta { .. } => {
                     deltas += 1;
                     if deltas == workload.deltas {
                         tokio::task::yield_now().await;
-                        began = Instant::now();
+                        started = Started::now();
                         assert!(turn.cancel());
                     }
                 }
@@ -208,77 +221,7 @@ fn cancel(runtime: &Runtime, workload: &Workload, ready: &mut Ready) -> (Seen, f
                 _ => {}
             }
         }
-        began.elapsed().as_secs_f64() * 1e6
+        started.sample()
     });
-    (seen, micros)
-}
-
-/// A session to resume, with the messages of the workload.
-fn history(workload: &Workload) -> InMemorySessions {
-    let storage = InMemorySessions::new();
-    let event = |index: usize, kind| SessionEvent {
-        index: index as u64,
-        timestamp: 0,
-        turn_id: "".into(),
-        kind,
-    };
-    let mut events = vec![session_created(0, "history", "m")];
-    for number in 0..workload.history {
-        let index = number + 1;
-        events.push(if workload.image && number == 2 {
-            let content = vec![ContentBlock::image("image/png", image_data())];
-            event(index, SessionEventKind::UserMessage { content })
-        } else if number % 2 == 0 {
-            let content = vec![ContentBlock::text(history_text())];
-            event(index, SessionEventKind::UserMessage { content })
-        } else {
-            assistant_message(index as u64, [text_part(&history_text())])
-        });
-    }
-    storage.preload("h", events);
-    storage
-}
-
-/// Gives a history and stores nothing, so that the storage is not what is measured.
-struct HistoryOnly(InMemorySessions);
-
-#[async_trait]
-impl SessionStorage for HistoryOnly {
-    async fn append(
-        &self,
-        _: &str,
-        _: &[SessionEvent],
-    ) -> Result<(), youyou_agent::StorageError> {
-        Ok(())
-    }
-
-    async fn load(
-        &self,
-        id: &str,
-    ) -> Result<Option<youyou_agent::SessionLog>, youyou_agent::StorageError> {
-        self.0.load(id).await
-    }
-
-    async fn list(
-        &self,
-        _: Option<&str>,
-        _: usize,
-    ) -> Result<youyou_agent::ListPage, youyou_agent::StorageError> {
-        Ok(youyou_agent::ListPage::default())
-    }
-
-    async fn find(
-        &self,
-        _: &str,
-    ) -> Result<Vec<youyou_agent::SessionSummary>, youyou_agent::StorageError> {
-        Ok(Vec::new())
-    }
-
-    async fn rename(&self, _: &str, _: &str) -> Result<bool, youyou_agent::StorageError> {
-        Ok(false)
-    }
-
-    async fn delete(&self, _: &str) -> Result<bool, youyou_agent::StorageError> {
-        Ok(false)
-    }
+    (seen, sample)
 }

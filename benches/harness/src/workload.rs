@@ -1,34 +1,41 @@
 //! The workloads: what the scripted model does, and what must come out of it.
 
 /// A text delta of 20 bytes.
-pub(crate) const DELTA: &str = "lorem ipsum dolor si";
+pub const DELTA: &str = "lorem ipsum dolor si";
 
 /// What a run is made of.
 #[derive(Debug, Clone)]
-pub(crate) struct Workload {
-    pub(crate) name: &'static str,
+pub struct Workload {
+    /// What it is called on the command line.
+    pub name: &'static str,
     /// What the figures are divided by.
-    pub(crate) unit: &'static str,
-    pub(crate) units: u32,
+    pub unit: &'static str,
+    /// How many of them a run has.
+    pub units: u32,
     /// Model calls that end in tool calls.
-    pub(crate) rounds: usize,
+    pub rounds: usize,
     /// Tool calls in each of them.
-    pub(crate) calls: usize,
+    pub calls: usize,
     /// Text deltas of the last model call.
-    pub(crate) deltas: usize,
+    pub deltas: usize,
     /// Messages before the measured turn.
-    pub(crate) history: usize,
+    pub history: usize,
     /// Whether an image of 5 MB is among them.
-    pub(crate) image: bool,
+    pub image: bool,
+    /// Whether a whole turn runs before the measured one, so that the measured one does not pay
+    /// for what loading the history left in the processor's caches.
+    pub warm: bool,
     /// Handlers on the tool hooks that do nothing.
-    pub(crate) hooks: usize,
-    pub(crate) kind: Kind,
-    pub(crate) iterations: usize,
+    pub hooks: usize,
+    /// What is measured.
+    pub kind: Kind,
+    /// How often.
+    pub iterations: usize,
 }
 
 /// What is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// A turn from send to its last event.
     Turn,
     /// From the cancel to the last event.
@@ -46,6 +53,7 @@ const BASE: Workload = Workload {
     deltas: 1,
     history: 0,
     image: false,
+    warm: false,
     hooks: 0,
     kind: Kind::Turn,
     iterations: 100,
@@ -61,7 +69,8 @@ const fn rounds(name: &'static str, rounds: usize, units: u32) -> Workload {
     }
 }
 
-pub(crate) const WORKLOADS: &[Workload] = &[
+/// All of them, the quick ones first.
+pub const WORKLOADS: &[Workload] = &[
     Workload {
         name: "stream10k",
         unit: "delta",
@@ -100,20 +109,24 @@ pub(crate) const WORKLOADS: &[Workload] = &[
         name: "hist1k",
         unit: "turn",
         history: 1_000,
+        warm: true,
         iterations: 200,
         ..BASE
     },
     Workload {
         history: 1_000,
+        warm: true,
         ..rounds("hist1k_tool20", 20, 20)
     },
     Workload {
         history: 10_000,
+        warm: true,
         iterations: 40,
         ..rounds("hist10k_tool20", 20, 20)
     },
     Workload {
         history: 20,
+        warm: true,
         image: true,
         iterations: 40,
         ..rounds("image_tool20", 20, 20)
@@ -136,7 +149,8 @@ pub(crate) const WORKLOADS: &[Workload] = &[
 ];
 
 impl Workload {
-    pub(crate) fn named(name: &str) -> &'static Self {
+    /// The workload of this name.
+    pub fn named(name: &str) -> &'static Self {
         WORKLOADS
             .iter()
             .find(|workload| workload.name == name)
@@ -144,32 +158,61 @@ impl Workload {
     }
 
     /// What a run must show before its time counts.
-    pub(crate) fn expected(&self) -> Seen {
+    pub fn expected(&self) -> Seen {
         Seen {
             deltas: self.deltas,
             tool_results: self.rounds * self.calls,
             text_bytes: self.deltas * DELTA.len(),
-            model_calls: self.rounds + 1,
+            model_calls: self.model_calls(),
         }
+    }
+
+    /// Model calls of one turn.
+    pub fn model_calls(&self) -> usize {
+        self.rounds + 1
+    }
+
+    /// Model calls before the measured turn.
+    pub fn model_calls_before(&self) -> usize {
+        if self.warm { self.model_calls() } else { 0 }
     }
 }
 
 /// What a run showed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Seen {
-    pub(crate) deltas: usize,
-    pub(crate) tool_results: usize,
-    pub(crate) text_bytes: usize,
-    pub(crate) model_calls: usize,
+pub struct Seen {
+    /// Text deltas, joined ones counted singly.
+    pub deltas: usize,
+    /// Results of tools that succeeded.
+    pub tool_results: usize,
+    /// Length of the last answer.
+    pub text_bytes: usize,
+    /// Requests that reached the model.
+    pub model_calls: usize,
 }
 
-/// Text of history message number `index`.
-pub(crate) fn history_text() -> String {
+/// The id of call number `number` of a turn.
+pub fn call_id(number: usize) -> String {
+    format!("call_{number}")
+}
+
+/// What call number `number` asks the tool to give back: 11 bytes.
+pub fn call_text(number: usize) -> String {
+    format!("hello{:06}", number % 1_000_000)
+}
+
+/// Its arguments as a model writes them.
+pub fn call_arguments(number: usize) -> String {
+    format!("{{\"text\":\"{}\"}}", call_text(number))
+}
+
+/// The text of every message of a history.
+pub fn history_text() -> String {
     "x".repeat(200)
 }
 
 /// 5 MiB of base64 that is a PNG by its first bytes.
-pub(crate) fn image_data() -> String {
+pub fn image_data() -> String {
     let header = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ";
     let mut data = header.to_owned();
     data.push_str(&"QUJD".repeat((5 * 1024 * 1024 - header.len()) / 4));

@@ -5,20 +5,27 @@ use std::task::{Context, Poll};
 
 use futures_core::Stream;
 
-use crate::workload::{DELTA, Kind, Workload};
+use crate::workload::{DELTA, Kind, Workload, call_arguments, call_id};
 
 /// One thing a model says.
-pub(crate) enum Item {
+#[derive(Debug)]
+pub enum Item {
+    /// A piece of text.
     Delta(String),
+    /// A call of the tool `echo`.
     Call {
+        /// The call's id.
         id: String,
+        /// An object with `text`, as JSON.
         arguments: String,
     },
+    /// The answer is whole.
     End,
 }
 
 /// The answer to one model call.
-pub(crate) struct Script {
+#[derive(Debug)]
+pub struct Script {
     items: usize,
     at: usize,
     first_call: usize,
@@ -29,9 +36,11 @@ pub(crate) struct Script {
 }
 
 impl Script {
-    /// The answer to call number `number` of a turn, from 0.
-    pub(crate) fn new(workload: &Workload, number: usize) -> Self {
-        let is_tool_round = number < workload.rounds;
+    /// The answer to model call number `number` of a session, from 0: ids never come twice.
+    pub fn new(workload: &Workload, number: usize) -> Self {
+        let calls_of_turn = workload.model_calls();
+        let (turn, step) = (number / calls_of_turn, number % calls_of_turn);
+        let is_tool_round = step < workload.rounds;
         Self {
             items: if is_tool_round {
                 workload.calls
@@ -39,7 +48,7 @@ impl Script {
                 workload.deltas
             },
             at: 0,
-            first_call: number * workload.calls,
+            first_call: (turn * workload.rounds + step) * workload.calls,
             is_tool_round,
             hangs: workload.kind == Kind::Cancel,
             pause: false,
@@ -67,8 +76,8 @@ impl Stream for Script {
         } else if self.is_tool_round {
             let number = self.first_call + self.at;
             Item::Call {
-                id: format!("call_{number}"),
-                arguments: format!("{{\"text\":\"hello{:06}\"}}", number % 1_000_000),
+                id: call_id(number),
+                arguments: call_arguments(number),
             }
         } else {
             Item::Delta(DELTA.to_owned())

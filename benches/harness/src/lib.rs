@@ -1,0 +1,33 @@
+//! What every bench shares, ours and the peers': the workloads, the scripted model, the clock
+//! and an allocator that counts.
+
+mod counting;
+mod measure;
+mod script;
+mod workload;
+
+pub use counting::{Counted, counted_so_far};
+pub use measure::{Cell, Sample, Started, measure};
+pub use script::{Item, Script};
+pub use workload::{
+    DELTA, Kind, Seen, WORKLOADS, Workload, call_arguments, call_id, call_text, history_text,
+    image_data,
+};
+
+/// The program of one peer: `PROGRAM WORKLOAD [ITERATIONS]` prints one cell as a line of JSON.
+pub fn main(arguments: &[String], run: impl Fn(&Workload) -> Option<Cell>) {
+    let [name, rest @ ..] = arguments else {
+        panic!("usage: WORKLOAD [ITERATIONS]");
+    };
+    let mut workload = Workload::named(name).clone();
+    if let [iterations] = rest {
+        workload.iterations = iterations.parse().expect("ITERATIONS is a number");
+    }
+    match run(&workload) {
+        Some(cell) => println!(
+            "{}",
+            serde_json::to_string(&cell).expect("figures are JSON")
+        ),
+        None => println!("null"),
+    }
+}
