@@ -1,5 +1,4 @@
-//! Area G, first part: what the hooks of sessions, turns and compactions get and may change
-//! (chapter 3.5).
+//! Area G, first part: what the hooks of sessions and turns get and may change (chapter 3.5).
 
 use std::sync::{Arc, Mutex};
 
@@ -7,28 +6,28 @@ use serde_json::json;
 use youyou_agent::testing::{collect, done, kinds, text};
 use youyou_agent::{
     AfterToolUse, AgentConfig, BeforeCompact, BeforeToolUse, ContentBlock, ErrorCode, ErrorSource,
-    HookOutcome, HookRegistry, ResumeOptions, SessionConfig, SessionEnd, SessionStart, TurnEnd,
-    TurnStart, TurnStartChange, TurnStatus, UserOrigin,
+    HookOutcome, ResumeOptions, SessionConfig, SessionEnd, SessionStart, TurnEnd, TurnStart,
+    TurnStartChange, TurnStatus, UserOrigin,
 };
 
 use crate::look::{assert_completed, assert_failed, completion, system, user_side, warnings};
 use crate::probe::{Lines, Probe};
-use crate::rig::{Rig, config, provider, provider_with_window};
+use crate::rig::{Rig, config, provider};
 
 /// Keeps what handlers were given.
 #[derive(Clone)]
-struct Kept<P>(Arc<Mutex<Vec<P>>>);
+pub(crate) struct Kept<P>(Arc<Mutex<Vec<P>>>);
 
 impl<P: Clone> Kept<P> {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(Arc::default())
     }
 
-    fn keep(&self, payload: P) {
+    pub(crate) fn keep(&self, payload: P) {
         self.0.lock().unwrap().push(payload);
     }
 
-    fn all(&self) -> Vec<P> {
+    pub(crate) fn all(&self) -> Vec<P> {
         self.0.lock().unwrap().clone()
     }
 }
@@ -384,132 +383,6 @@ async fn turn_end_runs_for_failed_and_cancelled_turns_too() {
     let events = collect(turn).await;
     assert_eq!(*kinds(&events).last().unwrap(), "turnCancelled");
     assert_eq!(outputs.all(), ["half", "a bit"]);
-    rig.epilogue().await;
-}
-
-/// A rig whose history is long enough that the next turn compacts it, on its own estimate.
-async fn about_to_compact(tap: impl Fn(&mut HookRegistry) + Send + Sync + 'static) -> Rig {
-    let provider = provider_with_window(2_000).always(|_| [text("answer"), done()]);
-    let config = AgentConfig {
-        compact_keep_recent: 1,
-        ..config()
-    };
-    let probe = Probe::tapping("keeper", tap);
-    let rig = Rig::with(provider, config, |builder| builder.plugin(probe)).await;
-    for _ in 0..4 {
-        rig.send("x".repeat(1_400)).await;
-    }
-    rig
-}
-
-#[tokio::test(start_paused = true)]
-async fn before_compact_adds_instructions_for_the_summary() {
-    let kept = Kept::<BeforeCompact>::new();
-    let seen = kept.clone();
-    let rig = about_to_compact(move |hooks| {
-        let seen = seen.clone();
-        hooks.before_compact("one", |_| async {
-            Ok(HookOutcome::ContinueWith("Keep the ORDER NUMBERS.".into()))
-        });
-        hooks.before_compact("two", move |payload: BeforeCompact| {
-            seen.keep(payload.clone());
-            async move {
-                Ok(HookOutcome::ContinueWith(format!(
-                    "{} And names.",
-                    payload.instructions
-                )))
-            }
-        });
-    })
-    .await;
-    let asked = rig.provider.request_count();
-    let events = rig.send("y".repeat(1_400)).await;
-    assert!(
-        kinds(&events).contains(&"contextCompacted"),
-        "{:?}",
-        kinds(&events)
-    );
-    let [given] = &kept.all()[..] else {
-        panic!("once: {}", kept.all().len())
-    };
-    assert_eq!(&*given.instructions, "Keep the ORDER NUMBERS.");
-    assert_eq!(&*given.session_id, rig.session.id());
-    assert!(given.estimated_tokens > 1_600, "{}", given.estimated_tokens);
-    assert!(given.message_count >= 8, "{}", given.message_count);
-    let summary_request = crate::look::everything(&rig.request(asked + 1));
-    assert!(summary_request.contains("Keep the ORDER NUMBERS. And names."));
-    let next = crate::look::everything(&rig.request(asked + 2));
-    assert!(!next.contains("ORDER NUMBERS"));
-    assert_completed(&events, "answer");
-    rig.epilogue().await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_aborted_compaction_by_estimate_is_left_out_for_the_rest_of_the_turn() {
-    let lines = Lines::default();
-    let seen = lines.clone();
-    let rig = about_to_compact(move |hooks| {
-        let seen = seen.clone();
-        hooks.before_compact("refuse", move |_| {
-            seen.add("asked");
-            async { Ok(HookOutcome::Abort("keep everything".into())) }
-        });
-    })
-    .await;
-    lines.clear();
-    rig.provider
-        .queue([youyou_agent::testing::call("c1", "nope", "{}"), done()]);
-    let events = rig.send("y".repeat(1_400)).await;
-    assert_eq!(lines.all(), ["asked"]);
-    assert!(!kinds(&events).contains(&"contextCompacted"));
-    let [(ErrorSource::Plugin, warning)] = &warnings(&events)[..] else {
-        panic!("{events:?}")
-    };
-    assert!(
-        warning.contains("\"keeper\"") && warning.contains("keep everything"),
-        "{warning}"
-    );
-    assert_completed(&events, "answer");
-    // The next turn asks again.
-    rig.send("z").await;
-    assert_eq!(lines.all(), ["asked", "asked"]);
-    rig.epilogue().await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_aborted_compaction_after_an_overflow_fails_the_turn_with_the_reason() {
-    let rig = {
-        let provider = provider().always(|_| [text("answer"), done()]);
-        let probe = Probe::tapping("keeper", |hooks| {
-            hooks.before_compact("refuse", |_| async {
-                Ok(HookOutcome::Abort("keep everything".into()))
-            });
-        });
-        Rig::with(provider, config(), |builder| builder.plugin(probe)).await
-    };
-    for _ in 0..4 {
-        rig.send("x".repeat(400)).await;
-    }
-    let kind = youyou_agent::ProviderErrorKind::ContextLengthExceeded;
-    rig.provider
-        .queue([youyou_agent::testing::error(kind, "too long")]);
-    let events = rig.send("y").await;
-    let error = assert_failed(&events, ErrorCode::CompactError);
-    assert!(error.message.contains("\"keeper\"") && error.message.contains("keep everything"));
-    rig.epilogue().await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_aborted_compaction_by_command_says_who_refused() {
-    let rig = about_to_compact(|hooks| {
-        hooks.before_compact("refuse", |_| async {
-            Ok(HookOutcome::Abort("keep everything".into()))
-        });
-    })
-    .await;
-    let error = rig.session.compact().await.unwrap_err();
-    assert_eq!(error.code, ErrorCode::HookAborted);
-    assert!(error.message.contains("\"keeper\"") && error.message.contains("keep everything"));
     rig.epilogue().await;
 }
 

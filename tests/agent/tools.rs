@@ -208,7 +208,7 @@ async fn an_object_in_a_json_string_is_unwrapped_once_and_at_top_level_only() {
         .into_iter()
         .map(|input| input.arguments)
         .collect();
-    assert_eq!(used, [inner.clone()]);
+    assert_eq!(used, std::slice::from_ref(&inner));
     assert_eq!(
         calls(&rig.request(2)),
         [("c1".to_owned(), inner), ("c2".to_owned(), json!({}))]
