@@ -173,7 +173,7 @@ pub struct ToolContext {
     pub session_id: Arc<str>,
     /// The turn.
     pub turn_id: Arc<str>,
-    /// Fires when the call has run out of time, and at shutdown; never on a user's cancel.
+    /// Fires when the call has run out of time; never on a user's cancel.
     pub timed_out: CancellationToken,
     progress: Option<ProgressSink>,
 }
