@@ -5,6 +5,7 @@ use std::fs;
 
 use crate::sources::{Test, Tests, is_fault_id, read, root};
 
+const ARCHITECTURE: &str = "ARCHITECTURE.md";
 const REQUIREMENTS: &str = "docs/requirements.md";
 const FAULTS: &str = "docs/faults.md";
 /// In the place of a test where there is none yet.
@@ -29,46 +30,95 @@ fn write_and_fail(file: &str, text: &str) -> ! {
     panic!("{file} was not current and has been rewritten; look at it and commit it");
 }
 
+/// A document whose references to tests are looked up: a test that has moved gets its new
+/// path, one that does not exist is wrong.
+struct Checked {
+    before: String,
+    text: String,
+    wrong: Vec<String>,
+}
+
+impl Checked {
+    fn new(file: &str) -> Self {
+        let before = read(file);
+        Self {
+            text: before.clone(),
+            before,
+            wrong: Vec::new(),
+        }
+    }
+
+    fn look_up(&mut self, tests: &Tests, reference: &str) {
+        let Some((path, name)) = reference.split_once("::") else {
+            self.wrong.push(format!("{reference} is no path::name"));
+            return;
+        };
+        let homes: Vec<&Test> = tests.all.iter().filter(|test| test.name == name).collect();
+        if homes.iter().any(|test| test.path == path) {
+            return;
+        }
+        match homes.as_slice() {
+            [moved] => {
+                self.text = self
+                    .text
+                    .replace(&format!("`{reference}`"), &moved.reference());
+            }
+            [] => self.wrong.push(format!("there is no test {reference}")),
+            _ => self
+                .wrong
+                .push(format!("{reference} may be one of {homes:?}")),
+        }
+    }
+
+    fn finish(self, file: &str) {
+        assert!(self.wrong.is_empty(), "{file}:\n{}", self.wrong.join("\n"));
+        if self.text != self.before {
+            write_and_fail(file, &self.text);
+        }
+    }
+}
+
 #[test]
 fn every_test_that_a_requirement_names_exists() {
     let tests = Tests::find();
-    let before = read(REQUIREMENTS);
-    let mut text = before.clone();
-    let mut wrong = Vec::new();
-    let mut rows = 0;
-    for row in before.lines().filter_map(cells) {
-        rows += 1;
+    let mut checked = Checked::new(REQUIREMENTS);
+    let text = checked.before.clone();
+    let rows: Vec<Vec<&str>> = text.lines().filter_map(cells).collect();
+    assert!(
+        rows.len() >= 120,
+        "{REQUIREMENTS} has only {} rows",
+        rows.len()
+    );
+    for row in rows {
         let [chapter, rule, proof] = row.as_slice() else {
-            wrong.push(format!("a row needs chapter, rule and test: {row:?}"));
-            continue;
+            panic!("{REQUIREMENTS}: a row needs chapter, rule and test: {row:?}");
         };
         let named = quoted(proof);
-        if named.is_empty() && *proof != OPEN {
-            wrong.push(format!("{chapter} {rule}: name a test, or say {OPEN}"));
-        }
+        assert!(
+            !named.is_empty() || *proof == OPEN,
+            "{chapter} {rule}: name a test, or say {OPEN}"
+        );
         for reference in named {
-            let Some((path, name)) = reference.split_once("::") else {
-                wrong.push(format!("{chapter}: {reference} is no path::name"));
-                continue;
-            };
-            let homes: Vec<&Test> = tests.all.iter().filter(|test| test.name == name).collect();
-            if homes.iter().any(|test| test.path == path) {
-                continue;
-            }
-            match homes.as_slice() {
-                [moved] => {
-                    text = text.replace(&format!("`{reference}`"), &moved.reference());
-                }
-                [] => wrong.push(format!("{chapter}: there is no test {reference}")),
-                _ => wrong.push(format!("{chapter}: {reference} may be one of {homes:?}")),
-            }
+            checked.look_up(&tests, reference);
         }
     }
-    assert!(wrong.is_empty(), "{REQUIREMENTS}:\n{}", wrong.join("\n"));
-    assert!(rows >= 120, "{REQUIREMENTS} has only {rows} rows");
-    if text != before {
-        write_and_fail(REQUIREMENTS, &text);
+    checked.finish(REQUIREMENTS);
+}
+
+#[test]
+fn every_test_that_the_architecture_names_exists() {
+    let tests = Tests::find();
+    let mut checked = Checked::new(ARCHITECTURE);
+    let text = checked.before.clone();
+    let named: Vec<&str> = quoted(&text)
+        .into_iter()
+        .filter(|text| text.contains('/') && text.contains("::") && !text.contains('\n'))
+        .collect();
+    assert!(!named.is_empty());
+    for reference in named {
+        checked.look_up(&tests, reference);
     }
+    checked.finish(ARCHITECTURE);
 }
 
 #[test]
@@ -138,7 +188,7 @@ fn every_file_that_a_document_links_to_exists() {
     let mut missing = Vec::new();
     for (file, folder) in [
         ("README.md", ""),
-        ("ARCHITECTURE.md", ""),
+        (ARCHITECTURE, ""),
         ("CONTRIBUTING.md", ""),
         ("CHANGELOG.md", ""),
         (REQUIREMENTS, "docs/"),
@@ -162,29 +212,8 @@ fn every_file_that_a_document_links_to_exists() {
 }
 
 #[test]
-fn every_test_that_the_architecture_names_exists() {
-    let tests = Tests::find();
-    let text = read("ARCHITECTURE.md");
-    let named: Vec<&str> = quoted(&text)
-        .into_iter()
-        .filter(|text| text.contains('/') && text.contains("::") && !text.contains('\n'))
-        .collect();
-    assert!(!named.is_empty());
-    let missing: Vec<&&str> = named
-        .iter()
-        .filter(|reference| {
-            !tests
-                .all
-                .iter()
-                .any(|test| test.reference() == format!("`{reference}`"))
-        })
-        .collect();
-    assert!(missing.is_empty(), "ARCHITECTURE.md names {missing:#?}");
-}
-
-#[test]
 fn every_dependency_has_its_reason() {
-    let text = read("ARCHITECTURE.md");
+    let text = read(ARCHITECTURE);
     let manifest = read("Cargo.toml");
     let mut section = "";
     let mut names: Vec<&str> = Vec::new();
@@ -224,7 +253,7 @@ fn every_dependency_has_its_reason() {
 
 #[test]
 fn every_module_is_on_the_map() {
-    let text = read("ARCHITECTURE.md");
+    let text = read(ARCHITECTURE);
     let mut missing = Vec::new();
     for place in ["src/agent", "src/ipc", "guest-js"] {
         for entry in fs::read_dir(root().join(place)).unwrap() {
