@@ -19,7 +19,7 @@ use super::hook::HookRegistry;
 use super::hook::registry::Taps;
 use super::memory::MemoryStorage;
 use super::outlet::Outlet;
-use super::plugin::{Plugin, shut_down};
+use super::plugin::{Plugin, id_of, shut_down};
 use super::provider::ModelProvider;
 use super::skill::{SkillDefinition, SkillSet, is_legal_name};
 use super::storage::SessionStorage;
@@ -276,16 +276,16 @@ async fn start_plugins(
             Err(failure) => failure.to_string(),
         };
         shut_down(&initialized, limit, None).await;
-        return Err(AgentError::plugin_init_failed(plugin.id(), "initialize", &reason));
+        return Err(AgentError::plugin_init_failed(&id_of(plugin), "initialize", &reason));
     }
     let mut hooks = HookRegistry::new();
     for (plugin, config) in plugins {
-        hooks.enter(plugin.id(), config);
+        hooks.enter(&id_of(plugin), config);
         match apply(plugin, hooks, limit).await {
             Ok(applied) => hooks = applied,
             Err(reason) => {
                 shut_down(&initialized, limit, None).await;
-                return Err(AgentError::plugin_init_failed(plugin.id(), "apply", &reason));
+                return Err(AgentError::plugin_init_failed(&id_of(plugin), "apply", &reason));
             }
         }
     }

@@ -100,6 +100,11 @@ impl PluginError {
     }
 }
 
+/// The id of a plugin, for messages. Like everything of a caller's, it may panic.
+pub(crate) fn id_of(plugin: &Arc<dyn Plugin>) -> String {
+    contain::call(|| plugin.id().to_owned()).unwrap_or_else(|panicked| format!("? ({panicked})"))
+}
+
 /// Shuts plugins down in reverse order, each within `limit` and all before `deadline`.
 /// Answers what went wrong.
 pub(crate) async fn shut_down(
@@ -120,10 +125,10 @@ pub(crate) async fn shut_down(
             Ok(Err(error)) => error.message,
             Err(failure) => failure.to_string(),
         };
-        tracing::warn!(plugin = plugin.id(), %problem, "shutting the plugin down failed");
+        let id = id_of(plugin);
+        tracing::warn!(plugin = %id, %problem, "shutting the plugin down failed");
         problems.push(format!(
-            "shutting down the plugin \"{}\" failed: {problem}",
-            plugin.id()
+            "shutting down the plugin \"{id}\" failed: {problem}",
         ));
     }
     problems

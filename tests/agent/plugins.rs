@@ -217,6 +217,43 @@ async fn a_build_that_fails_on_validation_starts_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_panic_in_any_method_of_a_plugin_is_contained() {
+    /// Tells its id once.
+    struct Shy(std::sync::atomic::AtomicBool);
+
+    #[async_trait::async_trait]
+    impl youyou_agent::Plugin for Shy {
+        fn id(&self) -> &str {
+            let told = self.0.swap(true, std::sync::atomic::Ordering::Relaxed);
+            assert!(!told, "asked before");
+            "shy"
+        }
+
+        fn description(&self) -> &str {
+            panic!("indescribable")
+        }
+
+        fn apply(&self, _: &mut youyou_agent::HookRegistry) -> Result<(), PluginError> {
+            Ok(())
+        }
+
+        async fn shutdown(&self) -> Result<(), PluginError> {
+            panic!("never")
+        }
+    }
+
+    let provider = provider().reply([text("hi"), done()]);
+    let rig = Rig::with(provider, config(), |b| b.plugin(Shy(Default::default()))).await;
+    rig.send("hi").await;
+    assert!(rig.request(1).system.is_empty());
+    let report = rig.agent.shutdown().await;
+    let [problem] = &report.problems[..] else {
+        panic!("{report:?}")
+    };
+    assert!(problem.contains("never"), "{problem}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn active_plugins_are_described_in_the_system_prompt() {
     struct Described;
 
