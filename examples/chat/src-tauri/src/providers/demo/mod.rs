@@ -44,7 +44,7 @@ const QUICK: Pace = Pace {
 /// Slow enough that a person can watch, stop, or reload in the middle.
 const CALM: Pace = Pace {
     characters: 10,
-    pause: Duration::from_millis(30),
+    pause: Duration::from_millis(45),
 };
 
 /// The provider of the offline demo.
