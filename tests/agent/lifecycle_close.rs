@@ -295,3 +295,37 @@ async fn an_agent_that_is_dropped_frees_what_was_registered() {
     tokio::task::yield_now().await;
     assert_eq!(Arc::strong_count(&alive), 1);
 }
+
+#[tokio::test(start_paused = true)]
+async fn messages_are_counted_alike_everywhere() {
+    // Section 12: user and assistant messages, the same in the list and in SessionEnd.
+    let lines = Lines::default();
+    let provider = provider()
+        .reply([text("look"), call("c1", "ro_echo", "{}"), done()])
+        .reply([text("found"), done()])
+        .reply([done()])
+        .reply([text("part"), wait()])
+        .reply([wait()]);
+    let rig = Rig::with(provider, config(), |builder| {
+        builder
+            .tool(RecordingTool::read_only("ro_echo"))
+            .plugin(noting_ends(&lines))
+    })
+    .await;
+    rig.send("with a tool").await;
+    rig.send("answered with nothing").await;
+    crate::told::cancel_at(rig.session.send("cut").unwrap(), "part").await;
+    let turn = rig.session.send("cut before a word").unwrap();
+    rig.provider.asked(5).await;
+    assert!(turn.cancel());
+    turn.outcome().await;
+    // Four of the user; look, found and part of the model.
+    assert_eq!(rig.session.info().message_count, 7);
+    let listed = rig.agent.list_sessions(None, 10).await.unwrap();
+    assert_eq!(listed.sessions[0].message_count, 7);
+    rig.session.close().await.unwrap();
+    assert_eq!(lines.all(), ["ended with 7 messages"]);
+    let session = rig.agent.resume_session(rig.session.id(), Default::default()).await.unwrap();
+    assert_eq!(session.info().message_count, 7);
+    Rig { session, ..rig }.epilogue().await;
+}
