@@ -22,7 +22,7 @@ const STEPS = [
   { title: "clippy: plugin", command: ["cargo", "clippy", ...PLUGIN, "--all-targets", ...DENY] },
   { title: "clippy: chat app", command: ["cargo", "clippy", "-p", "youyou-chat", ...CHAT_FEATURES, "--all-targets", ...DENY] },
   { title: "docs", command: ["cargo", "doc", "--no-deps", ...PLUGIN], env: { RUSTDOCFLAGS: "-D warnings" } },
-  { title: "bindings", command: ["cargo", "test", ...PLUGIN, "--test", "bindings"] },
+  { title: "bindings", command: ["cargo", "test", ...PLUGIN, "--lib", "bindings"] },
   // The steps before have written them anew: what git now sees was not current.
   { title: "generated files", command: ["git", "status", "--porcelain", "--", ...GENERATED], silent: true },
 ];

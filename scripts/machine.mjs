@@ -43,7 +43,7 @@ function checkNode() {
 }
 
 async function checkRust() {
-  const wanted = readFileSync(join(root, "Cargo.toml"), "utf8").match(/^rust-version = "(\d+\.\d+)/m)?.[1] ?? "1.90";
+  const wanted = readFileSync(join(root, "Cargo.toml"), "utf8").match(/^rust-version = "(\d+\.\d+)/m)?.[1] ?? "1.91";
   const { code, output } = await run("cargo", ["--version"], { output: "kept" });
   if (code !== 0) {
     throw new Problem(`Rust ${wanted} or newer is needed and no cargo was found. Install Rust with rustup (the Rust website says how), open a new terminal and run the command again.`);

@@ -10,12 +10,6 @@ import { Problem, duration, main, root, run } from "./process.mjs";
 
 const MINUTE_MS = 60_000;
 
-/** Every file in `tests/` but those of the agent, which `core` runs without Tauri. */
-const pluginTests = () =>
-  readdirSync(join(root, "tests"), { withFileTypes: true })
-    .filter((entry) => entry.isFile() && entry.name.endsWith(".rs"))
-    .flatMap(({ name }) => ["--test", name.slice(0, -".rs".length)]);
-
 /**
  * The suites in the order of their cost: the quick ones tell first.
  *
@@ -53,7 +47,7 @@ const SUITES = [
     name: "ipc",
     about: "the plugin's commands, bindings and permissions",
     prepare: () => prepareMachine(),
-    command: () => ["cargo", "test", "--no-fail-fast", "--features", "__ipc-test,bindings", ...pluginTests()],
+    command: () => ["cargo", "test", "--no-fail-fast", "--features", "__ipc-test,bindings", "--lib", "--test", "ipc"],
   },
   {
     name: "chat",

@@ -106,15 +106,15 @@ pub use agent::session::{SendOptions, Session, SessionInfo, SessionState};
 pub use agent::skill::{SkillDefinition, SkillInfo};
 pub use agent::storage::{
     CompactionRecord, Interruption, ListPage, MessageStatus, SessionEvent, SessionEventKind,
-    SessionLog, SessionMetadata, SessionOverrides, SessionStorage, SessionSummary,
-    ShortenedResult, StorageError,
+    SessionLog, SessionMetadata, SessionOverrides, SessionStorage, SessionSummary, ShortenedResult,
+    StorageError,
 };
 pub use agent::tool::{
     self, ToolContext, ToolDefinition, ToolError, ToolHandler, ToolInfo, ToolInput, ToolOutput,
 };
 pub use agent::{Agent, HistoryPage, ShutdownReport};
-#[cfg(feature = "tauri")]
-pub use ipc::{AgentExt, PluginBuilder, init};
 #[cfg(feature = "__ipc-test")]
 #[doc(hidden)]
 pub use ipc::testing as ipc_testing;
+#[cfg(feature = "tauri")]
+pub use ipc::{AgentExt, PluginBuilder, init};

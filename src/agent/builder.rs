@@ -235,7 +235,10 @@ fn check_plugins(plugins: &[(Arc<dyn Plugin>, Arc<Value>)]) -> Result<(), AgentE
     Ok(())
 }
 
-fn at_most_one<S: ?Sized>(kind: &str, mut storages: Vec<Arc<S>>) -> Result<Option<Arc<S>>, AgentError> {
+fn at_most_one<S: ?Sized>(
+    kind: &str,
+    mut storages: Vec<Arc<S>>,
+) -> Result<Option<Arc<S>>, AgentError> {
     if storages.len() > 1 {
         return Err(AgentError::storage_duplicate(kind));
     }
@@ -245,7 +248,10 @@ fn at_most_one<S: ?Sized>(kind: &str, mut storages: Vec<Arc<S>>) -> Result<Optio
 fn check_models(config: &AgentConfig, catalog: &Catalog) -> Result<(), AgentError> {
     let known = catalog.ids();
     if !known.contains(&config.default_model) {
-        return Err(AgentError::invalid_default_model(&config.default_model, &known));
+        return Err(AgentError::invalid_default_model(
+            &config.default_model,
+            &known,
+        ));
     }
     let optional = [
         ("compact_model", &config.compact_model),
@@ -276,7 +282,11 @@ async fn start_plugins(
             Err(failure) => failure.to_string(),
         };
         shut_down(&initialized, limit, None).await;
-        return Err(AgentError::plugin_init_failed(&id_of(plugin), "initialize", &reason));
+        return Err(AgentError::plugin_init_failed(
+            &id_of(plugin),
+            "initialize",
+            &reason,
+        ));
     }
     let mut hooks = HookRegistry::new();
     for (plugin, config) in plugins {
@@ -285,7 +295,11 @@ async fn start_plugins(
             Ok(applied) => hooks = applied,
             Err(reason) => {
                 shut_down(&initialized, limit, None).await;
-                return Err(AgentError::plugin_init_failed(&id_of(plugin), "apply", &reason));
+                return Err(AgentError::plugin_init_failed(
+                    &id_of(plugin),
+                    "apply",
+                    &reason,
+                ));
             }
         }
     }

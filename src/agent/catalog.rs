@@ -129,6 +129,9 @@ impl Catalog {
     }
 
     pub(crate) fn ids(&self) -> Vec<String> {
-        self.entries().into_iter().map(|entry| entry.model.id).collect()
+        self.entries()
+            .into_iter()
+            .map(|entry| entry.model.id)
+            .collect()
     }
 }

@@ -13,8 +13,8 @@ use super::context::estimate;
 use super::core::Core;
 use super::error::ErrorSource;
 use super::event::CompactMethod;
-use super::hook::registry::{self, Stop};
 use super::hook::BeforeCompact;
+use super::hook::registry::{self, Stop};
 use super::model_call::{self, Next};
 use super::provider::{ChatRequest, PromptBlock, StopReason, Usage};
 use super::storage::CompactionRecord;
@@ -157,7 +157,11 @@ impl Compaction<'_> {
             },
         )
         .await;
-        warnings.extend(run.warnings.into_iter().map(|warning| (ErrorSource::Plugin, warning)));
+        warnings.extend(
+            run.warnings
+                .into_iter()
+                .map(|warning| (ErrorSource::Plugin, warning)),
+        );
         match run.stopped {
             Some(stop) => Err(stop),
             None => Ok(run.payload.instructions),

@@ -372,7 +372,9 @@ impl AgentError {
         Self::new(
             ErrorCode::ContentNotSupported,
             ErrorSource::Agent,
-            format!("the model \"{model}\" cannot take {content}; choose another model or leave it out"),
+            format!(
+                "the model \"{model}\" cannot take {content}; choose another model or leave it out"
+            ),
         )
     }
 

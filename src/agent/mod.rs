@@ -218,9 +218,11 @@ impl Agent {
             let stored = match &this.core.sessions {
                 None => false,
                 Some(storage) => {
-                    guarded(this.core.storage_limit(), "renaming the session failed", || {
-                        storage.rename(&session_id, &title)
-                    })
+                    guarded(
+                        this.core.storage_limit(),
+                        "renaming the session failed",
+                        || storage.rename(&session_id, &title),
+                    )
                     .await?
                 }
             };
@@ -252,9 +254,11 @@ impl Agent {
             }
             let missing = || AgentError::session_not_found(&session_id);
             let storage = this.core.sessions.as_ref().ok_or_else(missing)?;
-            let existed = guarded(this.core.storage_limit(), "deleting the session failed", || {
-                storage.delete(&session_id)
-            })
+            let existed = guarded(
+                this.core.storage_limit(),
+                "deleting the session failed",
+                || storage.delete(&session_id),
+            )
             .await?;
             if existed { Ok(()) } else { Err(missing()) }
         })
@@ -283,13 +287,13 @@ impl Agent {
                 .filter(|session| *session.id == *session_id);
             // One more than asked for tells whether there is another page.
             let read = match (&this.core.sessions, &open) {
-                (Some(storage), _) => {
-                    guarded(this.core.storage_limit(), "loading the history failed", || {
-                        storage.load_page(&session_id, after, limit + 1)
-                    })
-                    .await?
-                    .map(|log| log.events)
-                }
+                (Some(storage), _) => guarded(
+                    this.core.storage_limit(),
+                    "loading the history failed",
+                    || storage.load_page(&session_id, after, limit + 1),
+                )
+                .await?
+                .map(|log| log.events),
                 (None, Some(session)) => Some(session.kept_events(after, limit + 1)),
                 (None, None) => None,
             };
@@ -380,5 +384,9 @@ impl fmt::Debug for Agent {
 }
 
 fn page_limit(asked: usize) -> usize {
-    if asked == 0 { MAX_PAGE } else { asked.min(MAX_PAGE) }
+    if asked == 0 {
+        MAX_PAGE
+    } else {
+        asked.min(MAX_PAGE)
+    }
 }

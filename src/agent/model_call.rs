@@ -66,9 +66,7 @@ impl ModelCall {
                 Poll::Ready(Ok(Ok(stream))) => Poll::Ready(Ok(stream)),
                 Poll::Ready(Ok(Err(error))) => Poll::Ready(Err(Next::Failed(error))),
                 Poll::Ready(Err(panicked)) => Poll::Ready(Err(Next::Failed(fault(&panicked)))),
-                Poll::Pending => silence
-                    .poll(context)
-                    .map(|error| Err(Next::Failed(error))),
+                Poll::Pending => silence.poll(context).map(|error| Err(Next::Failed(error))),
             }
         })
         .await?;
@@ -155,10 +153,7 @@ impl Silence {
             if Instant::now() >= deadline {
                 return Poll::Ready(ProviderError::new(
                     ProviderErrorKind::Timeout,
-                    format!(
-                        "the model sent nothing for {} ms",
-                        self.limit.as_millis()
-                    ),
+                    format!("the model sent nothing for {} ms", self.limit.as_millis()),
                 ));
             }
             alarm.as_mut().reset(deadline);
@@ -211,9 +206,7 @@ pub(crate) async fn collect(
                 });
             }
             Next::Event(
-                ChatEvent::ReasoningDelta { .. }
-                | ChatEvent::ToolCall { .. }
-                | ChatEvent::Error(_),
+                ChatEvent::ReasoningDelta { .. } | ChatEvent::ToolCall { .. } | ChatEvent::Error(_),
             ) => {}
             end @ (Next::Failed(_) | Next::Cancelled) => return Err(end),
         }

@@ -45,10 +45,7 @@ pub(crate) fn stable(sections: &Sections<'_>) -> Arc<[PromptBlock]> {
 }
 
 /// The stable blocks with the dynamic sections of a turn behind them.
-pub(crate) fn with_dynamic(
-    stable: &Arc<[PromptBlock]>,
-    dynamic: &[String],
-) -> Arc<[PromptBlock]> {
+pub(crate) fn with_dynamic(stable: &Arc<[PromptBlock]>, dynamic: &[String]) -> Arc<[PromptBlock]> {
     let mut sections = dynamic
         .iter()
         .filter(|section| !section.trim().is_empty())
@@ -130,8 +127,7 @@ fn memories(memories: &[Memory]) -> String {
     if memories.is_empty() {
         return String::new();
     }
-    let mut text =
-        "# Memories\nFacts from earlier sessions. They may be out of date.\n".to_owned();
+    let mut text = "# Memories\nFacts from earlier sessions. They may be out of date.\n".to_owned();
     for memory in memories {
         let _ = writeln!(text, "- {}", memory.content.trim().replace('\n', "\n  "));
     }

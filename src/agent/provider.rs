@@ -356,7 +356,11 @@ impl ProviderError {
 
 /// The kinds of failure the agent tells apart.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
+#[serde(
+    tag = "type",
+    rename_all = "camelCase",
+    rename_all_fields = "camelCase"
+)]
 #[non_exhaustive]
 pub enum ProviderErrorKind {
     /// The request does not fit the model's window. The only kind that starts overflow recovery.

@@ -65,9 +65,8 @@ async fn shut_down_now(core: &Arc<Core>, slot: &Arc<Slot>) -> ShutdownReport {
     match tokio::time::timeout(total * 4 / 5, ending).await {
         Ok(None) => {}
         Ok(Some(error)) => problems.push(error.to_string()),
-        Err(_) => problems.push(
-            "closing the session was cut off; what was stored by then is kept".to_owned(),
-        ),
+        Err(_) => problems
+            .push("closing the session was cut off; what was stored by then is kept".to_owned()),
     }
     slot.seal();
     core.taps.retire();

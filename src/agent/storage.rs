@@ -214,7 +214,11 @@ impl SessionEvent {
 
 /// What can happen in a session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
+#[serde(
+    tag = "type",
+    rename_all = "camelCase",
+    rename_all_fields = "camelCase"
+)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 pub enum SessionEventKind {
     /// The user said something; the literal input.
@@ -335,7 +339,11 @@ impl Interruption {
 
 /// A fact about a session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
+#[serde(
+    tag = "type",
+    rename_all = "camelCase",
+    rename_all_fields = "camelCase"
+)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 pub enum SessionMetadata {
     /// The session was created. Written together with its first message.

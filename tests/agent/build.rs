@@ -21,7 +21,11 @@ async fn refused(builder: AgentBuilder) -> AgentError {
     let lines = Lines::default();
     let watched = builder.plugin(Probe::new("watch").logged_in(&lines));
     let error = watched.build().await.expect_err("the build is refused");
-    assert_eq!(lines.all(), Vec::<String>::new(), "nothing was started: {error}");
+    assert_eq!(
+        lines.all(),
+        Vec::<String>::new(),
+        "nothing was started: {error}"
+    );
     assert!(!error.retryable);
     assert_eq!(error.source, ErrorSource::Agent);
     error
@@ -44,8 +48,11 @@ async fn names_are_unique_each_kind_for_itself() {
             MODEL,
         ),
         (
-            AgentBuilder::new(config())
-                .provider(provider().model(text_model("twin")).model(text_model("twin"))),
+            AgentBuilder::new(config()).provider(
+                provider()
+                    .model(text_model("twin"))
+                    .model(text_model("twin")),
+            ),
             "twin",
         ),
         (
@@ -54,8 +61,14 @@ async fn names_are_unique_each_kind_for_itself() {
                 .tool(RecordingTool::mutating("read")),
             "read",
         ),
-        (builder().skill(skill("commit")).skill(skill("commit")), "commit"),
-        (builder().plugin(Probe::new("p")).plugin(Probe::new("p")), "p"),
+        (
+            builder().skill(skill("commit")).skill(skill("commit")),
+            "commit",
+        ),
+        (
+            builder().plugin(Probe::new("p")).plugin(Probe::new("p")),
+            "p",
+        ),
     ];
     for (builder, name) in twice {
         let error = refused(builder).await;
@@ -123,7 +136,10 @@ async fn the_default_model_must_be_there() {
     let builder = AgentBuilder::new(AgentConfig::new("m9")).provider(provider());
     let error = refused(builder).await;
     assert_eq!(error.code, ErrorCode::InvalidDefaultModel);
-    assert!(error.message.contains("\"m9\"") && error.message.contains(MODEL), "{error}");
+    assert!(
+        error.message.contains("\"m9\"") && error.message.contains(MODEL),
+        "{error}"
+    );
     // A provider without models may be registered; it may gain some.
     builder_with_empty().build().await.unwrap();
 }
@@ -150,9 +166,13 @@ async fn bad_values_fail_the_build_and_name_their_field() {
         ("compact_threshold", |c| c.compact_threshold = f64::INFINITY),
         ("tool_timeout_ms", |c| c.tool_timeout_ms = 0),
         ("max_tool_calls_per_turn", |c| c.max_tool_calls_per_turn = 0),
-        ("memory_checkpoint_interval", |c| c.memory_checkpoint_interval = 0),
+        ("memory_checkpoint_interval", |c| {
+            c.memory_checkpoint_interval = 0
+        }),
         ("memory_timeout_ms", |c| c.memory_timeout_ms = 0),
-        ("memory_search_timeout_ms", |c| c.memory_search_timeout_ms = 0),
+        ("memory_search_timeout_ms", |c| {
+            c.memory_search_timeout_ms = 0
+        }),
         ("hook_timeout_ms", |c| c.hook_timeout_ms = 0),
         ("plugin_timeout_ms", |c| c.plugin_timeout_ms = 0),
         ("retry_base_ms", |c| c.retry_base_ms = 0),
@@ -211,7 +231,11 @@ async fn the_documents_values_are_the_defaults_and_zero_is_legal_where_it_means_
             compact_threshold: threshold,
             ..config()
         };
-        AgentBuilder::new(config).provider(provider()).build().await.unwrap();
+        AgentBuilder::new(config)
+            .provider(provider())
+            .build()
+            .await
+            .unwrap();
     }
 }
 
@@ -232,18 +256,41 @@ async fn an_unknown_helper_model_is_no_reason_to_refuse() {
 async fn an_agent_with_a_provider_alone_is_a_whole_agent() {
     // Chapter 1: where an optional part is not registered, the agent works without it.
     let provider = provider().always(|_| [text("ok"), done()]);
-    let agent: Agent = AgentBuilder::new(config()).provider(provider.clone()).build().await.unwrap();
+    let agent: Agent = AgentBuilder::new(config())
+        .provider(provider.clone())
+        .build()
+        .await
+        .unwrap();
     assert!(agent.tools().is_empty());
     assert!(agent.skills().is_empty());
     let session = agent.create_session(Default::default()).await.unwrap();
-    assert_eq!(session.send("/not a skill").unwrap().outcome().await.assistant_output, "ok");
+    assert_eq!(
+        session
+            .send("/not a skill")
+            .unwrap()
+            .outcome()
+            .await
+            .assistant_output,
+        "ok"
+    );
     let listed = agent.list_sessions(None, 10).await.unwrap();
     assert!(listed.sessions.is_empty() && listed.next_cursor.is_none());
     assert!(agent.find_sessions("a").await.unwrap().is_empty());
     let id = session.id().to_owned();
-    assert_eq!(agent.session_history(&id, None, 10).await.unwrap().events.len(), 3);
+    assert_eq!(
+        agent
+            .session_history(&id, None, 10)
+            .await
+            .unwrap()
+            .events
+            .len(),
+        3
+    );
     session.close().await.unwrap();
-    let missing = agent.resume_session(&id, Default::default()).await.unwrap_err();
+    let missing = agent
+        .resume_session(&id, Default::default())
+        .await
+        .unwrap_err();
     assert_eq!(missing.code, ErrorCode::SessionNotFound);
     assert_eq!(provider.violations(), Vec::<String>::new());
     assert_eq!(agent.shutdown().await.problems, Vec::<String>::new());

@@ -26,7 +26,10 @@ async fn text_that_was_shown_is_kept_exactly_and_followed_by_one_note() {
     // A5, A16
     let mut rig = Rig::new(provider().reply([text("AB"), text("CD"), wait()])).await;
     let events = cancel_at(rig.session.send("hi").unwrap(), "ABCD").await;
-    assert_eq!(told(&events), ["started", "text 0: AB", "text 0: CD", "cancelled"]);
+    assert_eq!(
+        told(&events),
+        ["started", "text 0: AB", "text 0: CD", "cancelled"]
+    );
     let stored = rig.stored();
     assert_eq!(
         stored_lines(&stored),
@@ -82,7 +85,9 @@ async fn a_cancelled_turn_without_words_leaves_no_blank_message() {
         rig.send("more").await;
         assert_eq!(said(&rig.request(3))[..3], expected, "{description}");
         assert!(
-            !stored_lines(&rig.stored()).iter().any(|line| line.trim_end() == "assistant:"),
+            !stored_lines(&rig.stored())
+                .iter()
+                .any(|line| line.trim_end() == "assistant:"),
             "{description}: {:?}",
             rig.stored()
         );
@@ -155,7 +160,10 @@ async fn a_provider_that_never_gives_a_stream_can_be_cancelled() {
         .build()
         .await
         .unwrap();
-    let session = agent.create_session(SessionConfig::default()).await.unwrap();
+    let session = agent
+        .create_session(SessionConfig::default())
+        .await
+        .unwrap();
     let turn = session.send("hi").unwrap();
     asked.arrived(1).await;
     let began = Instant::now();
@@ -195,15 +203,26 @@ async fn a_provider_cannot_cancel_the_turn() {
         .build()
         .await
         .unwrap();
-    let session = agent.create_session(SessionConfig::default()).await.unwrap();
+    let session = agent
+        .create_session(SessionConfig::default())
+        .await
+        .unwrap();
     let events = collect(session.send("hi").unwrap()).await;
-    assert_eq!(told(&events), ["started", "text 0: hello", "completed: hello"]);
+    assert_eq!(
+        told(&events),
+        ["started", "text 0: hello", "completed: hello"]
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_late_cancel_for_an_old_turn_changes_nothing_and_says_so() {
     // A9
-    let rig = Rig::new(provider().reply([text("one"), done()]).reply([text("two"), wait()])).await;
+    let rig = Rig::new(
+        provider()
+            .reply([text("one"), done()])
+            .reply([text("two"), wait()]),
+    )
+    .await;
     let first = rig.session.send("1").unwrap();
     let first_id = first.id().to_owned();
     collect(first).await;
@@ -217,7 +236,10 @@ async fn a_late_cancel_for_an_old_turn_changes_nothing_and_says_so() {
     assert_eq!(rig.session.info().state, SessionState::Running);
     assert_eq!(rig.session.info().turn_id.as_deref(), Some(second.id()));
 
-    assert!(rig.session.cancel(None), "without an id the running turn is meant");
+    assert!(
+        rig.session.cancel(None),
+        "without an id the running turn is meant"
+    );
     assert_eq!(second.outcome().await.status, TurnEnding::Cancelled);
     rig.epilogue().await;
 }
@@ -244,7 +266,10 @@ async fn a_call_that_arrived_before_the_cancel_never_runs_and_says_so() {
     let provider = provider().reply([text("A"), call("c1", "mu_write", "{}"), text("B"), wait()]);
     let mut rig = Rig::with(provider, config(), |builder| builder.tool(tool)).await;
     let events = cancel_at(rig.session.send("hi").unwrap(), "AB").await;
-    assert_eq!(told(&events), ["started", "text 0: A", "text 0: B", "cancelled"]);
+    assert_eq!(
+        told(&events),
+        ["started", "text 0: A", "text 0: B", "cancelled"]
+    );
     assert_eq!(log.order(), Vec::<String>::new());
     assert_eq!(
         stored_lines(&rig.stored()),
@@ -306,7 +331,8 @@ async fn a_cancel_that_races_with_the_end_has_one_winner_and_storage_agrees() {
     let rig = Rig::new(provider).await;
     for round in 0_u32..1_000 {
         let door = Gate::closed();
-        rig.provider.queue([text("a"), gate(&door), yield_once(), done()]);
+        rig.provider
+            .queue([text("a"), gate(&door), yield_once(), done()]);
         let turn = rig.session.send(format!("round {round}")).unwrap();
         let handle = rig.agent.turn(turn.id()).unwrap();
         door.arrived(1).await;
@@ -324,8 +350,16 @@ async fn a_cancel_that_races_with_the_end_has_one_winner_and_storage_agrees() {
         opening.await.unwrap();
         let cancelled = cancelling.await.unwrap();
         assert_event_invariants(&events);
-        let last = if cancelled { "cancelled" } else { "completed: a" };
-        assert_eq!(told(&events), ["started", "text 0: a", last], "round {round}");
+        let last = if cancelled {
+            "cancelled"
+        } else {
+            "completed: a"
+        };
+        assert_eq!(
+            told(&events),
+            ["started", "text 0: a", last],
+            "round {round}"
+        );
         let stored = rig.stored();
         let SessionEventKind::AssistantMessage {
             interruption,
@@ -365,10 +399,17 @@ async fn a_cancel_that_races_with_a_failure_leaves_one_story() {
         let (end, why) = if cancelled {
             (vec!["cancelled"], "assistant: a (Cancelled)")
         } else {
-            (vec!["error PROVIDER_ERROR", "failed PROVIDER_ERROR"], "assistant: a (Failed)")
+            (
+                vec!["error PROVIDER_ERROR", "failed PROVIDER_ERROR"],
+                "assistant: a (Failed)",
+            )
         };
         assert_eq!(told(&events)[2..], end, "round {round}");
-        assert_eq!(stored_lines(&rig.stored()).last().unwrap(), why, "round {round}");
+        assert_eq!(
+            stored_lines(&rig.stored()).last().unwrap(),
+            why,
+            "round {round}"
+        );
     }
     rig.epilogue().await;
 }
@@ -411,6 +452,12 @@ async fn whoever_finds_the_session_idle_finds_the_last_event_told() {
     let mut everything = everything;
     let events: Vec<_> = std::iter::from_fn(|| everything.try_next()).collect();
     assert_event_invariants(&events);
-    assert_eq!(kinds(&events).iter().filter(|kind| **kind == "turnComplete").count(), 1_000);
+    assert_eq!(
+        kinds(&events)
+            .iter()
+            .filter(|kind| **kind == "turnComplete")
+            .count(),
+        1_000
+    );
     rig.epilogue().await;
 }

@@ -43,7 +43,11 @@ async fn a_running_tool_is_awaited_and_its_real_output_kept() {
             told(&events),
             ["started", "start c1 tool", "end c1: real", "cancelled"]
         );
-        assert_eq!(rig.provider.request_count(), 1, "the model is not asked again");
+        assert_eq!(
+            rig.provider.request_count(),
+            1,
+            "the model is not asked again"
+        );
 
         rig.provider.queue([text("ok"), done()]);
         rig.send("next").await;
@@ -78,7 +82,12 @@ async fn calls_that_never_started_are_told_as_not_executed_in_call_order() {
     ]);
     let mut rig = Rig::with(provider, config(), |builder| {
         builder
-            .tool(RecordingTool::mutating("mu_gate").gated(&door).answering("real").logged_in(&log))
+            .tool(
+                RecordingTool::mutating("mu_gate")
+                    .gated(&door)
+                    .answering("real")
+                    .logged_in(&log),
+            )
             .tool(RecordingTool::mutating("mu_write").logged_in(&log))
             .tool(RecordingTool::read_only("ro_echo").logged_in(&log))
     })
@@ -135,7 +144,11 @@ async fn of_a_concurrent_batch_every_running_call_is_awaited() {
     let rig = Rig::with(provider, config(), |builder| {
         builder
             .tool(RecordingTool::read_only("one").gated(&first).answering("1"))
-            .tool(RecordingTool::read_only("two").gated(&second).answering("2"))
+            .tool(
+                RecordingTool::read_only("two")
+                    .gated(&second)
+                    .answering("2"),
+            )
     })
     .await;
     let mut turn = rig.session.send("hi").unwrap();
@@ -198,7 +211,9 @@ async fn a_tool_that_never_ends_is_awaited_for_its_timeout_only() {
     for tool in [
         RecordingTool::mutating("hang").hanging(),
         RecordingTool::read_only("hang").hanging(),
-        RecordingTool::mutating("hang").until_timed_out().taking(Duration::from_secs(10)),
+        RecordingTool::mutating("hang")
+            .until_timed_out()
+            .taking(Duration::from_secs(10)),
     ] {
         let log = tool.log().clone();
         let provider = provider().reply([
@@ -216,7 +231,11 @@ async fn a_tool_that_never_ends_is_awaited_for_its_timeout_only() {
         tokio::time::advance(Duration::from_millis(50)).await;
         let before = Instant::now();
         assert!(turn.cancel());
-        assert_eq!(before.elapsed(), Duration::ZERO, "cancel itself returns at once");
+        assert_eq!(
+            before.elapsed(),
+            Duration::ZERO,
+            "cancel itself returns at once"
+        );
         assert_eq!(rig.session.info().state, SessionState::Cancelling);
         let refused = rig.session.send("too early").unwrap_err();
         assert_eq!(refused.code, ErrorCode::SessionBusy);
@@ -229,7 +248,10 @@ async fn a_tool_that_never_ends_is_awaited_for_its_timeout_only() {
         assert_event_invariants(&events);
         assert_eq!(events.len(), 4, "{events:#?}");
         let told = told(&events);
-        assert!(told[2].starts_with("failed c1 TOOL_TIMEOUT: TOOL_TIMEOUT"), "{told:?}");
+        assert!(
+            told[2].starts_with("failed c1 TOOL_TIMEOUT: TOOL_TIMEOUT"),
+            "{told:?}"
+        );
         assert_eq!(told[3], "cancelled");
         rig.epilogue().await;
     }
@@ -311,7 +333,10 @@ async fn a_cancel_while_a_tool_is_being_allowed_keeps_it_from_running() {
     let tool = RecordingTool::mutating("mu_write");
     let log = tool.log().clone();
     let provider = provider().reply([call("c1", "mu_write", "{}"), done()]);
-    let rig = Rig::with(provider, config(), |builder| builder.plugin(plugin).tool(tool)).await;
+    let rig = Rig::with(provider, config(), |builder| {
+        builder.plugin(plugin).tool(tool)
+    })
+    .await;
     let turn = rig.session.send("hi").unwrap();
     door.arrived(1).await;
     assert!(turn.cancel());
@@ -331,22 +356,37 @@ async fn after_a_cancel_the_output_of_a_running_tool_still_passes_its_hooks() {
     let door = Gate::closed();
     let plugin = Probe::tapping("p", |hooks| {
         hooks.after_tool_use("redact", |after: AfterToolUse| async move {
-            Ok(HookOutcome::ContinueWith(after.output.replace("secret", "***")))
+            Ok(HookOutcome::ContinueWith(
+                after.output.replace("secret", "***"),
+            ))
         });
     });
     let tool = RecordingTool::read_only("ro_gate")
         .gated(&door)
-        .computing(|input| Ok(youyou_agent::ToolOutput::text(format!("secret {}", input.arguments))));
+        .computing(|input| {
+            Ok(youyou_agent::ToolOutput::text(format!(
+                "secret {}",
+                input.arguments
+            )))
+        });
     let arguments = json!({"a": 1}).to_string();
     let provider = provider().reply([call("c1", "ro_gate", arguments), done()]);
-    let rig = Rig::with(provider, config(), |builder| builder.plugin(plugin).tool(tool)).await;
+    let rig = Rig::with(provider, config(), |builder| {
+        builder.plugin(plugin).tool(tool)
+    })
+    .await;
     let turn = rig.session.send("hi").unwrap();
     door.arrived(1).await;
     assert!(turn.cancel());
     door.open();
     assert_eq!(
         told(&collect(turn).await),
-        ["started", "start c1 ro_gate", r#"end c1: *** {"a":1}"#, "cancelled"]
+        [
+            "started",
+            "start c1 ro_gate",
+            r#"end c1: *** {"a":1}"#,
+            "cancelled"
+        ]
     );
     rig.epilogue().await;
 }

@@ -48,10 +48,17 @@ async fn every_event_is_one_flat_object_with_a_type() {
     for event in &events {
         assert_eq!(&*event.session_id, rig.session.id());
         assert_eq!(event.turn_id, events[0].turn_id);
-        assert!(event.timestamp > 1_600_000_000_000, "milliseconds since 1970");
+        assert!(
+            event.timestamp > 1_600_000_000_000,
+            "milliseconds since 1970"
+        );
     }
     let mut last = wire(events.last().unwrap());
-    let context = last.as_object_mut().unwrap().remove("contextTokens").unwrap();
+    let context = last
+        .as_object_mut()
+        .unwrap()
+        .remove("contextTokens")
+        .unwrap();
     assert!(context.as_u64().unwrap() > 0);
     let mut wires: Vec<Value> = events.iter().map(wire).collect();
     wires.pop();
@@ -152,7 +159,9 @@ async fn a_reader_that_lags_gets_neighbouring_deltas_of_one_kind_joined_and_noth
     let first = (0..1_000).map(|_| text("ab"));
     let calls = [call("c1", "ro_echo", "{}"), done()];
     let second = (0..300).map(|_| text("c")).chain([done()]);
-    let provider = provider().reply(thinking.chain(first).chain(calls)).reply(second);
+    let provider = provider()
+        .reply(thinking.chain(first).chain(calls))
+        .reply(second);
     let rig = Rig::with(provider, config(), |builder| {
         builder.tool(RecordingTool::read_only("ro_echo"))
     })
@@ -161,7 +170,11 @@ async fn a_reader_that_lags_gets_neighbouring_deltas_of_one_kind_joined_and_noth
     turn.outcome().await;
     let events = collect(turn).await;
     assert_event_invariants(&events);
-    assert!(events.len() < 300, "{} events for 1,800 deltas", events.len());
+    assert!(
+        events.len() < 300,
+        "{} events for 1,800 deltas",
+        events.len()
+    );
     let mut shape = kinds(&events);
     shape.dedup();
     assert_eq!(
@@ -176,7 +189,10 @@ async fn a_reader_that_lags_gets_neighbouring_deltas_of_one_kind_joined_and_noth
             "turnComplete"
         ]
     );
-    assert_eq!(text_of(&events), format!("{}{}", "ab".repeat(1_000), "c".repeat(300)));
+    assert_eq!(
+        text_of(&events),
+        format!("{}{}", "ab".repeat(1_000), "c".repeat(300))
+    );
     // Every number is there exactly once.
     let mut next = 1;
     for event in &events {
@@ -227,7 +243,11 @@ async fn a_long_delta_is_numbered_as_several() {
             assert!(serde_json::to_string(event).unwrap().len() < 8_192);
         }
         let stored = crate::said::stored_lines(&rig.stored());
-        assert_eq!(stored[2], format!("assistant: {long}"), "stored as one text");
+        assert_eq!(
+            stored[2],
+            format!("assistant: {long}"),
+            "stored as one text"
+        );
         rig.epilogue().await;
     }
 }
@@ -245,9 +265,11 @@ async fn progress_comes_between_start_and_end_only() {
         .saying("two");
     let log = tool.log().clone();
     let door = Gate::closed();
-    let provider = provider()
-        .reply([call("c1", "slow", "{}"), done()])
-        .reply([youyou_agent::testing::gate(&door), text("ok"), done()]);
+    let provider = provider().reply([call("c1", "slow", "{}"), done()]).reply([
+        youyou_agent::testing::gate(&door),
+        text("ok"),
+        done(),
+    ]);
     let rig = Rig::with(provider, config, |builder| builder.tool(tool)).await;
     let turn = rig.session.send("hi").unwrap();
     log.ended(1).await;

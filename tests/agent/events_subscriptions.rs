@@ -12,9 +12,7 @@ fn there(subscription: &mut Subscription) -> Vec<AgentEvent> {
 }
 
 fn talkative() -> youyou_agent::testing::ScriptedProvider {
-    provider().always(|request| {
-        [text(format!("answer {}", request.messages.len())), done()]
-    })
+    provider().always(|request| [text(format!("answer {}", request.messages.len())), done()])
 }
 
 #[tokio::test(start_paused = true)]
@@ -181,7 +179,11 @@ async fn a_session_subscriber_gets_nothing_of_other_sessions() {
     };
     let session = rig.agent.create_session(config).await.unwrap();
     collect(session.send("2").unwrap()).await;
-    assert_eq!(subscription.next().now_or_never(), Some(None), "it ended with its session");
+    assert_eq!(
+        subscription.next().now_or_never(),
+        Some(None),
+        "it ended with its session"
+    );
     Rig { session, ..rig }.epilogue().await;
 }
 
@@ -209,7 +211,11 @@ async fn a_subscriber_to_a_closed_session_ends_after_what_is_kept() {
     let none: Vec<AgentEvent> = rig.session.subscribe(None).collect().await;
     assert_eq!(none, []);
     // Also when others went on.
-    let session = rig.agent.create_session(SessionConfig::default()).await.unwrap();
+    let session = rig
+        .agent
+        .create_session(SessionConfig::default())
+        .await
+        .unwrap();
     collect(session.send("2").unwrap()).await;
     let none: Vec<AgentEvent> = rig.session.subscribe(None).collect().await;
     assert_eq!(none, []);

@@ -64,11 +64,18 @@ async fn while_a_session_is_open_no_other_is_created_or_resumed() {
     rig.send("hi").await;
     let id = rig.session.id().to_owned();
     for _ in 0..2 {
-        let refused = rig.agent.create_session(SessionConfig::default()).await.unwrap_err();
+        let refused = rig
+            .agent
+            .create_session(SessionConfig::default())
+            .await
+            .unwrap_err();
         assert_eq!(refused.code, ErrorCode::SessionBusy);
         assert!(refused.message.contains(&id), "{refused}");
         for other in [&*id, "another"] {
-            let refused = rig.agent.resume_session(other, ResumeOptions::default()).await;
+            let refused = rig
+                .agent
+                .resume_session(other, ResumeOptions::default())
+                .await;
             assert_eq!(refused.unwrap_err().code, ErrorCode::SessionBusy);
         }
     }
@@ -95,7 +102,11 @@ async fn replace_closes_the_open_session_first_and_cancels_its_turn() {
 
     // Back to the first, and once more to the same.
     for _ in 0..2 {
-        let first = rig.agent.resume_session(rig.session.id(), reopening()).await.unwrap();
+        let first = rig
+            .agent
+            .resume_session(rig.session.id(), reopening())
+            .await
+            .unwrap();
         assert_eq!(first.id(), rig.session.id());
         rig.provider.queue([text("ok"), done()]);
         first.send("go on").unwrap().outcome().await;
@@ -114,7 +125,11 @@ async fn what_cannot_be_opened_closes_nothing() {
     };
     let refused = rig.agent.create_session(config).await.unwrap_err();
     assert_eq!(refused.code, ErrorCode::ModelNotSupported);
-    let refused = rig.agent.resume_session("no-such-session", reopening()).await.unwrap_err();
+    let refused = rig
+        .agent
+        .resume_session("no-such-session", reopening())
+        .await
+        .unwrap_err();
     assert_eq!(refused.code, ErrorCode::SessionNotFound);
     assert!(refused.message.contains("no-such-session"), "{refused}");
     assert_eq!(rig.session.info().state, SessionState::Idle);
@@ -131,12 +146,23 @@ async fn a_session_that_cannot_be_loaded_leaves_the_slot_free() {
     let id = rig.session.id().to_owned();
     rig.session.close().await.unwrap();
     faults.fail(SessionOperation::Load, When::Nth(1));
-    let failed = rig.agent.resume_session(&id, ResumeOptions::default()).await.unwrap_err();
+    let failed = rig
+        .agent
+        .resume_session(&id, ResumeOptions::default())
+        .await
+        .unwrap_err();
     assert_eq!(failed.code, ErrorCode::StorageError);
-    let missing = rig.agent.resume_session("missing", ResumeOptions::default()).await;
+    let missing = rig
+        .agent
+        .resume_session("missing", ResumeOptions::default())
+        .await;
     assert_eq!(missing.unwrap_err().code, ErrorCode::SessionNotFound);
     assert!(rig.agent.current_session().is_none());
-    let session = rig.agent.resume_session(&id, ResumeOptions::default()).await.unwrap();
+    let session = rig
+        .agent
+        .resume_session(&id, ResumeOptions::default())
+        .await
+        .unwrap();
     Rig { session, ..rig }.epilogue().await;
 }
 
@@ -166,7 +192,11 @@ async fn of_eight_racing_creates_one_wins() {
         assert_eq!(winners.len(), 1, "round {round}");
         winners.remove(0).close().await.unwrap();
     }
-    let session = rig.agent.create_session(SessionConfig::default()).await.unwrap();
+    let session = rig
+        .agent
+        .create_session(SessionConfig::default())
+        .await
+        .unwrap();
     Rig { session, ..rig }.epilogue().await;
 }
 
@@ -186,10 +216,18 @@ async fn a_resume_that_fails_takes_the_place_of_nobody() {
     );
     let resuming = tokio::spawn({
         let agent = rig.agent.clone();
-        async move { agent.resume_session("missing", ResumeOptions::default()).await }
+        async move {
+            agent
+                .resume_session("missing", ResumeOptions::default())
+                .await
+        }
     });
     door.arrived(1).await;
-    let session = rig.agent.create_session(SessionConfig::default()).await.unwrap();
+    let session = rig
+        .agent
+        .create_session(SessionConfig::default())
+        .await
+        .unwrap();
     door.open();
     let refused = resuming.await.unwrap().unwrap_err();
     assert_eq!(refused.code, ErrorCode::SessionNotFound);
@@ -228,16 +266,27 @@ async fn a_refused_start_leaves_the_slot_free_and_ends_nothing() {
         .build()
         .await
         .unwrap();
-    let refused = agent.create_session(SessionConfig::default()).await.unwrap_err();
+    let refused = agent
+        .create_session(SessionConfig::default())
+        .await
+        .unwrap_err();
     assert_eq!(refused.code, ErrorCode::HookAborted);
     assert!(refused.message.contains("guard") && refused.message.contains("not today"));
     assert!(agent.current_session().is_none());
-    let session = agent.create_session(SessionConfig::default()).await.unwrap();
+    let session = agent
+        .create_session(SessionConfig::default())
+        .await
+        .unwrap();
     session.send("hi").unwrap().outcome().await;
     session.close().await.unwrap();
-    let refused = agent.resume_session(session.id(), ResumeOptions::default()).await;
+    let refused = agent
+        .resume_session(session.id(), ResumeOptions::default())
+        .await;
     assert_eq!(refused.unwrap_err().code, ErrorCode::HookAborted);
-    agent.resume_session(session.id(), ResumeOptions::default()).await.unwrap();
+    agent
+        .resume_session(session.id(), ResumeOptions::default())
+        .await
+        .unwrap();
     assert_eq!(
         lines.all(),
         [
@@ -278,7 +327,10 @@ async fn a_session_may_have_its_own_prompt_environment_and_title() {
     for said in ["The session's.", "And more.", "Merry.", "OS: session's"] {
         assert!(prompt.contains(said), "{prompt}");
     }
-    assert!(!prompt.contains("agent's") && !prompt.contains("Calm."), "{prompt}");
+    assert!(
+        !prompt.contains("agent's") && !prompt.contains("Calm."),
+        "{prompt}"
+    );
     assert_eq!(rig.session.info().title.as_deref(), Some("A title"));
 
     // Overrides are stored; the environment is taken anew on resume.
@@ -293,7 +345,11 @@ async fn a_session_may_have_its_own_prompt_environment_and_title() {
         environment: Some("OS: resumed".into()),
         ..ResumeOptions::default()
     };
-    rig.session = rig.agent.resume_session(rig.session.id(), anew).await.unwrap();
+    rig.session = rig
+        .agent
+        .resume_session(rig.session.id(), anew)
+        .await
+        .unwrap();
     rig.send("again").await;
     assert!(system(&rig.request(4)).contains("OS: resumed"));
     assert_eq!(said(&rig.request(4)).len(), 5);

@@ -43,7 +43,10 @@ async fn closing_in_mid_turn_is_a_cancel_and_then_a_close() {
     // A18
     let lines = Lines::default();
     let provider = provider().reply([text("AB"), wait()]);
-    let rig = Rig::with(provider, config(), |builder| builder.plugin(noting_ends(&lines))).await;
+    let rig = Rig::with(provider, config(), |builder| {
+        builder.plugin(noting_ends(&lines))
+    })
+    .await;
     let mut turn = rig.session.send("hi").unwrap();
     read_until(&mut turn, "text 0: AB").await;
     let subscription = rig.session.subscribe(None);
@@ -60,7 +63,11 @@ async fn closing_in_mid_turn_is_a_cancel_and_then_a_close() {
     assert_eq!(lines.all(), ["ended with 2 messages"]);
     assert_eq!(rig.session.info().state, SessionState::Closed);
     assert!(rig.agent.current_session().is_none());
-    let session = rig.agent.create_session(SessionConfig::default()).await.unwrap();
+    let session = rig
+        .agent
+        .create_session(SessionConfig::default())
+        .await
+        .unwrap();
     Rig { session, ..rig }.epilogue().await;
 }
 
@@ -75,7 +82,8 @@ async fn the_last_event_of_a_turn_is_told_before_its_session_ends() {
             let (lines, watched) = (lines.clone(), Arc::clone(&watched));
             hooks.session_end("end", move |_: SessionEnd| {
                 if let Some(events) = watched.lock().unwrap().as_mut() {
-                    let events: Vec<AgentEvent> = std::iter::from_fn(|| events.try_next()).collect();
+                    let events: Vec<AgentEvent> =
+                        std::iter::from_fn(|| events.try_next()).collect();
                     lines.add(told(&events).pop().unwrap_or_default());
                 }
                 async { Ok(HookOutcome::Continue) }
@@ -99,7 +107,9 @@ async fn the_last_event_of_a_turn_is_told_before_its_session_ends() {
 async fn closing_waits_for_a_running_tool() {
     // A18, A1
     let door = Gate::closed();
-    let tool = RecordingTool::mutating("mu_gate").gated(&door).answering("written");
+    let tool = RecordingTool::mutating("mu_gate")
+        .gated(&door)
+        .answering("written");
     let lines = Lines::default();
     let provider = provider().reply([call("c1", "mu_gate", "{}"), done()]);
     let rig = Rig::with(provider, config(), |builder| {
@@ -114,9 +124,20 @@ async fn closing_waits_for_a_running_tool() {
     });
     pass(Duration::from_secs(1)).await;
     assert_eq!(rig.session.info().state, SessionState::Cancelling);
-    assert_eq!(rig.session.send("no").unwrap_err().code, ErrorCode::SessionNotFound);
-    let refused = rig.agent.create_session(SessionConfig::default()).await.unwrap_err();
-    assert_eq!(refused.code, ErrorCode::SessionBusy, "the slot is not free yet");
+    assert_eq!(
+        rig.session.send("no").unwrap_err().code,
+        ErrorCode::SessionNotFound
+    );
+    let refused = rig
+        .agent
+        .create_session(SessionConfig::default())
+        .await
+        .unwrap_err();
+    assert_eq!(
+        refused.code,
+        ErrorCode::SessionBusy,
+        "the slot is not free yet"
+    );
     assert_eq!(lines.all(), Vec::<String>::new());
     door.open();
     closing.await.unwrap().unwrap();
@@ -131,7 +152,10 @@ async fn closing_waits_for_a_running_tool() {
 #[tokio::test(start_paused = true)]
 async fn closing_twice_or_at_once_is_one_close() {
     let lines = Lines::default();
-    let rig = Rig::with(talkative(), config(), |builder| builder.plugin(noting_ends(&lines))).await;
+    let rig = Rig::with(talkative(), config(), |builder| {
+        builder.plugin(noting_ends(&lines))
+    })
+    .await;
     rig.send("hi").await;
     let tasks: Vec<_> = (0..8)
         .map(|_| {
@@ -144,9 +168,17 @@ async fn closing_twice_or_at_once_is_one_close() {
     }
     rig.session.close().await.unwrap();
     assert_eq!(lines.all(), ["ended with 2 messages"]);
-    let session = rig.agent.create_session(SessionConfig::default()).await.unwrap();
+    let session = rig
+        .agent
+        .create_session(SessionConfig::default())
+        .await
+        .unwrap();
     rig.session.close().await.unwrap();
-    assert_eq!(rig.agent.current_session().unwrap().id(), session.id(), "the other stays open");
+    assert_eq!(
+        rig.agent.current_session().unwrap().id(),
+        session.id(),
+        "the other stays open"
+    );
     Rig { session, ..rig }.epilogue().await;
 }
 
@@ -207,7 +239,11 @@ async fn a_session_that_was_only_opened_stores_nothing() {
         rig.reopen().await;
     }
     assert_eq!(rig.stored(), stored);
-    assert_eq!(rig.provider.request_count(), asked, "nothing is extracted from nothing new");
+    assert_eq!(
+        rig.provider.request_count(),
+        asked,
+        "nothing is extracted from nothing new"
+    );
     rig.epilogue().await;
 }
 
@@ -226,14 +262,23 @@ async fn a_close_that_cannot_store_says_what_is_lost_and_closes_all_the_same() {
     let events = rig.send("hi").await;
     assert_eq!(
         told(&events),
-        ["started", "text 0: ok", "error STORAGE_ERROR", "completed: ok"]
+        [
+            "started",
+            "text 0: ok",
+            "error STORAGE_ERROR",
+            "completed: ok"
+        ]
     );
     let failed = rig.session.close().await.unwrap_err();
     assert_eq!(failed.code, ErrorCode::StorageError);
     assert!(failed.message.contains("1 event") && failed.message.contains("the disk is full"));
     assert_eq!(rig.session.close().await.unwrap_err(), failed, "said again");
     faults.heal();
-    let session = rig.agent.create_session(SessionConfig::default()).await.unwrap();
+    let session = rig
+        .agent
+        .create_session(SessionConfig::default())
+        .await
+        .unwrap();
     Rig { session, ..rig }.epilogue().await;
 }
 
@@ -256,7 +301,11 @@ async fn the_slot_is_free_while_memories_are_still_extracted() {
         async move { session.close().await }
     });
     rig.provider.asked(2).await;
-    let session = rig.agent.create_session(SessionConfig::default()).await.unwrap();
+    let session = rig
+        .agent
+        .create_session(SessionConfig::default())
+        .await
+        .unwrap();
     assert!(!closing.is_finished());
     closing.await.unwrap().unwrap();
     assert_eq!(began.elapsed().as_millis() / 100, 30);
@@ -325,7 +374,11 @@ async fn messages_are_counted_alike_everywhere() {
     assert_eq!(listed.sessions[0].message_count, 7);
     rig.session.close().await.unwrap();
     assert_eq!(lines.all(), ["ended with 7 messages"]);
-    let session = rig.agent.resume_session(rig.session.id(), Default::default()).await.unwrap();
+    let session = rig
+        .agent
+        .resume_session(rig.session.id(), Default::default())
+        .await
+        .unwrap();
     assert_eq!(session.info().message_count, 7);
     Rig { session, ..rig }.epilogue().await;
 }

@@ -44,18 +44,27 @@ fn witness(lines: &Lines) -> Probe {
 }
 
 async fn assert_shut_down(agent: &Agent, session: &Session) {
-    let create = agent.create_session(SessionConfig::default()).await.map(drop);
+    let create = agent
+        .create_session(SessionConfig::default())
+        .await
+        .map(drop);
     let replace = SessionConfig {
         replace: true,
         ..SessionConfig::default()
     };
     let replace = agent.create_session(replace).await.map(drop);
-    let resume = agent.resume_session(session.id(), ResumeOptions::default()).await.map(drop);
+    let resume = agent
+        .resume_session(session.id(), ResumeOptions::default())
+        .await
+        .map(drop);
     let list = agent.list_sessions(None, 10).await.map(drop);
     let find = agent.find_sessions("a").await.map(drop);
     let rename = agent.rename_session(session.id(), "title").await;
     let delete = agent.delete_session(session.id()).await;
-    let history = agent.session_history(session.id(), None, 10).await.map(drop);
+    let history = agent
+        .session_history(session.id(), None, 10)
+        .await
+        .map(drop);
     let send = session.send("hi").map(drop);
     let retry = session.retry_turn().map(drop);
     let compact = session.compact().await.map(drop);
@@ -74,7 +83,10 @@ async fn a_shutdown_in_mid_turn_keeps_the_text_and_ends_everything_in_order() {
     // A18
     let lines = Lines::default();
     let provider = provider().reply([text("AB"), wait()]);
-    let rig = Rig::with(provider, config(), |builder| builder.plugin(witness(&lines))).await;
+    let rig = Rig::with(provider, config(), |builder| {
+        builder.plugin(witness(&lines))
+    })
+    .await;
     let mut turn = rig.session.send("hi").unwrap();
     read_until(&mut turn, "text 0: AB").await;
     lines.clear();
@@ -100,7 +112,10 @@ async fn shutting_down_twice_or_at_once_is_one_shutdown() {
     // G12
     let lines = Lines::default();
     let provider = provider().reply([wait()]);
-    let rig = Rig::with(provider, config(), |builder| builder.plugin(witness(&lines))).await;
+    let rig = Rig::with(provider, config(), |builder| {
+        builder.plugin(witness(&lines))
+    })
+    .await;
     let _turn = rig.session.send("hi").unwrap();
     lines.clear();
     let tasks: Vec<_> = (0..4)
@@ -122,7 +137,11 @@ async fn an_agent_without_a_session_shuts_down_its_plugins_in_reverse() {
     let agent = AgentBuilder::new(config())
         .provider(provider())
         .plugin(Probe::new("a").logged_in(&lines))
-        .plugin(Probe::new("b").logged_in(&lines).shutting_down(Step::Panics))
+        .plugin(
+            Probe::new("b")
+                .logged_in(&lines)
+                .shutting_down(Step::Panics),
+        )
         .plugin(Probe::new("c").logged_in(&lines).shutting_down(Step::Hangs))
         .plugin(Probe::new("d").logged_in(&lines).shutting_down(Step::Fails))
         .build()
@@ -132,7 +151,10 @@ async fn an_agent_without_a_session_shuts_down_its_plugins_in_reverse() {
     let began = Instant::now();
     let report = agent.shutdown().await;
     assert!(began.elapsed() <= Duration::from_millis(5_000));
-    assert_eq!(lines.all(), ["d shutdown", "c shutdown", "b shutdown", "a shutdown"]);
+    assert_eq!(
+        lines.all(),
+        ["d shutdown", "c shutdown", "b shutdown", "a shutdown"]
+    );
     assert_eq!(report.problems.len(), 3, "{report:?}");
     for (problem, id) in report.problems.iter().zip(["\"d\"", "\"c\"", "\"b\""]) {
         assert!(problem.contains(id), "{problem}");
@@ -161,7 +183,11 @@ async fn a_tool_that_does_not_end_is_cut_off_and_its_outcome_unknown() {
     lines.clear();
     let began = Instant::now();
     rig.agent.shutdown().await;
-    assert!(began.elapsed() <= Duration::from_millis(1_000), "{:?}", began.elapsed());
+    assert!(
+        began.elapsed() <= Duration::from_millis(1_000),
+        "{:?}",
+        began.elapsed()
+    );
     log.stopped(1).await;
     assert_eq!(told(&collect(turn).await), ["cancelled"]);
     assert_eq!(lines.all(), ["SessionEnd", "p shutdown"]);
@@ -173,7 +199,10 @@ async fn a_tool_that_does_not_end_is_cut_off_and_its_outcome_unknown() {
     next.send("what happened?").await;
     let lines = said(&next.request(1));
     assert_eq!(lines[..2], ["user: hi", "assistant: A <c1 hang>"]);
-    assert!(lines[2].starts_with("error c1: [outcome unknown]"), "{lines:?}");
+    assert!(
+        lines[2].starts_with("error c1: [outcome unknown]"),
+        "{lines:?}"
+    );
     next.epilogue().await;
 }
 
@@ -197,7 +226,11 @@ async fn a_close_that_takes_its_time_is_hurried_by_a_shutdown() {
     lines.clear();
     let began = Instant::now();
     let report = rig.agent.shutdown().await;
-    assert!(began.elapsed() <= Duration::from_millis(1_000), "{:?}", began.elapsed());
+    assert!(
+        began.elapsed() <= Duration::from_millis(1_000),
+        "{:?}",
+        began.elapsed()
+    );
     assert_eq!(report.problems, Vec::<String>::new());
     closing.await.unwrap().unwrap();
     assert_eq!(turn.outcome().await.status, TurnEnding::Cancelled);
@@ -226,7 +259,11 @@ async fn a_storage_that_hangs_does_not_hold_up_the_end() {
     lines.clear();
     let began = Instant::now();
     let _report = rig.agent.shutdown().await;
-    assert!(began.elapsed() <= Duration::from_millis(1_000), "{:?}", began.elapsed());
+    assert!(
+        began.elapsed() <= Duration::from_millis(1_000),
+        "{:?}",
+        began.elapsed()
+    );
     assert_eq!(told(&collect(turn).await).last().unwrap(), "cancelled");
     assert_eq!(lines.all().last().unwrap(), "p shutdown");
 }
@@ -234,12 +271,18 @@ async fn a_storage_that_hangs_does_not_hold_up_the_end() {
 #[tokio::test(start_paused = true)]
 async fn handlers_that_hang_do_not_hold_up_the_end() {
     let plugin = Probe::tapping("slow", |hooks| {
-        hooks.turn_end(Tap::named("t").no_limit(), |_: TurnEnd| std::future::pending());
-        hooks.session_end(Tap::named("t").no_limit(), |_: SessionEnd| std::future::pending());
+        hooks.turn_end(Tap::named("t").no_limit(), |_: TurnEnd| {
+            std::future::pending()
+        });
+        hooks.session_end(Tap::named("t").no_limit(), |_: SessionEnd| {
+            std::future::pending()
+        });
     });
     let lines = Lines::default();
     let rig = Rig::with(provider(), brief(), |builder| {
-        builder.plugin(plugin).plugin(Probe::new("last").logged_in(&lines))
+        builder
+            .plugin(plugin)
+            .plugin(Probe::new("last").logged_in(&lines))
     })
     .await;
     rig.provider.queue([text("AB"), wait()]);
@@ -247,7 +290,11 @@ async fn handlers_that_hang_do_not_hold_up_the_end() {
     read_until(&mut turn, "text 0: AB").await;
     let began = Instant::now();
     let report = rig.agent.shutdown().await;
-    assert!(began.elapsed() <= Duration::from_millis(1_000), "{:?}", began.elapsed());
+    assert!(
+        began.elapsed() <= Duration::from_millis(1_000),
+        "{:?}",
+        began.elapsed()
+    );
     assert_eq!(report.problems.len(), 1, "{report:?}");
     assert!(report.problems[0].contains("STORAGE_ERROR"), "{report:?}");
     assert_eq!(lines.all().last().unwrap(), "last shutdown");
@@ -258,14 +305,20 @@ async fn extraction_is_what_a_shutdown_leaves_out_first() {
     let lines = Lines::default();
     let provider = provider().reply([text("ok"), done()]).reply([wait()]);
     let rig = Rig::with(provider, brief(), |builder| {
-        builder.memory_storage(InMemoryMemories::new()).plugin(witness(&lines))
+        builder
+            .memory_storage(InMemoryMemories::new())
+            .plugin(witness(&lines))
     })
     .await;
     rig.send("I like tea").await;
     lines.clear();
     let began = Instant::now();
     let report = rig.agent.shutdown().await;
-    assert!(began.elapsed() <= Duration::from_millis(150), "{:?}", began.elapsed());
+    assert!(
+        began.elapsed() <= Duration::from_millis(150),
+        "{:?}",
+        began.elapsed()
+    );
     assert_eq!(report.problems, Vec::<String>::new());
     assert_eq!(lines.all(), ["SessionEnd", "p shutdown"]);
     assert_eq!(rig.provider.streams_open(), 0);
@@ -312,7 +365,10 @@ async fn a_session_that_is_being_opened_is_closed_before_the_plugins_are() {
     door.open();
     assert_eq!(ending.await.unwrap().problems, Vec::<String>::new());
     let session = creating.await.unwrap().unwrap();
-    assert_eq!(lines.all(), ["opened", "SessionStart", "SessionEnd", "p shutdown"]);
+    assert_eq!(
+        lines.all(),
+        ["opened", "SessionStart", "SessionEnd", "p shutdown"]
+    );
     assert_shut_down(&agent, &session).await;
 }
 
@@ -353,7 +409,11 @@ async fn an_opening_that_never_ends_is_not_waited_for_for_ever() {
     door.open();
     let refused = creating.await.unwrap().unwrap_err();
     assert_eq!(refused.code, ErrorCode::AgentShutDown);
-    assert_eq!(lines.all(), ["p shutdown"], "no handler runs after its plugin was shut down");
+    assert_eq!(
+        lines.all(),
+        ["p shutdown"],
+        "no handler runs after its plugin was shut down"
+    );
     assert!(agent.current_session().is_none());
 }
 
@@ -389,8 +449,16 @@ async fn a_shutdown_at_any_moment_ends_every_started_session() {
         assert_eq!(report.problems, Vec::<String>::new());
         let lines = lines.all();
         let count = |what: &str| lines.iter().filter(|line| *line == what).count();
-        assert_eq!(count("SessionStart"), count("SessionEnd"), "round {round}: {lines:?}");
+        assert_eq!(
+            count("SessionStart"),
+            count("SessionEnd"),
+            "round {round}: {lines:?}"
+        );
         assert_eq!(count("p shutdown"), 1);
-        assert_eq!(lines.last().unwrap(), "p shutdown", "round {round}: {lines:?}");
+        assert_eq!(
+            lines.last().unwrap(),
+            "p shutdown",
+            "round {round}: {lines:?}"
+        );
     }
 }

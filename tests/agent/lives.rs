@@ -3,12 +3,13 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use proptest::prelude::*;
 use youyou_agent::testing::{
-    Fault, FaultySessions, InMemorySessions, RecordingTool, ScriptedProvider, SessionOperation,
-    Step, When, assert_event_invariants, call, collect, done, error, kinds, panic_in_chat,
-    panic_with, reasoning, refuse, text, wait, yield_once,
+    Fault, FaultySessions, Gate, InMemorySessions, RecordingTool, ScriptedProvider,
+    SessionOperation, Step, When, assert_event_invariants, call, collect, done, error, gate, kinds,
+    panic_in_chat, panic_with, reasoning, refuse, text, wait, yield_once,
 };
 use youyou_agent::{
     AgentBuilder, AgentConfig, AgentEvent, AgentEventKind, AssistantPart, ErrorCode, ProviderError,
@@ -34,8 +35,8 @@ enum End {
     Close,
     /// Between two turns.
     Idle,
-    /// While a turn runs, after so many steps of the scheduler.
-    InATurn(Script, usize),
+    /// While a turn runs.
+    InATurn(Script, Moment),
 }
 
 #[derive(Debug, Clone)]
@@ -43,12 +44,11 @@ enum Act {
     Send {
         message: &'static str,
         scripts: Vec<Script>,
-        /// Cancelled after so many steps of the scheduler.
-        cancel: Option<usize>,
+        cancel: Option<Moment>,
     },
     Retry(Script),
     Compact {
-        cancel: Option<usize>,
+        cancel: Option<Moment>,
     },
     Reopen,
     Break {
@@ -57,6 +57,29 @@ enum Act {
         for_good: bool,
     },
     Heal,
+}
+
+/// A moment in a turn: so many seconds and steps of the scheduler after its start.
+#[derive(Debug, Clone, Copy)]
+struct Moment {
+    seconds: u64,
+    steps: usize,
+}
+
+impl Moment {
+    async fn comes(self) {
+        if self.seconds > 0 {
+            tokio::time::sleep(Duration::from_secs(self.seconds)).await;
+        }
+        for _ in 0..self.steps {
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+fn moment() -> impl Strategy<Value = Moment> {
+    (prop_oneof![Just(0), 0..12_u64], 0..40_usize)
+        .prop_map(|(seconds, steps)| Moment { seconds, steps })
 }
 
 /// The answer to one request.
@@ -72,6 +95,8 @@ enum Piece {
     Reasoning(&'static str),
     Call(&'static str, &'static str, &'static str),
     Pause,
+    /// Three seconds of silence, so that what was shown so far is stored.
+    Silence,
 }
 
 #[derive(Debug, Clone)]
@@ -94,11 +119,16 @@ impl Script {
             Last::PanicAtOnce => return vec![panic_in_chat("broken")],
             _ => {}
         }
+        let mut silences = 0;
         let pieces = self.pieces.iter().map(|piece| match piece {
             Piece::Text(own) => text(*own),
             Piece::Reasoning(own) => reasoning(*own),
             Piece::Call(id, tool, arguments) => call(*id, *tool, *arguments),
             Piece::Pause => yield_once(),
+            Piece::Silence => {
+                silences += 1;
+                silence_until(3 * silences)
+            }
         });
         let last = match &self.last {
             Last::Done => Some(done()),
@@ -109,6 +139,17 @@ impl Script {
         };
         pieces.chain(last).collect()
     }
+}
+
+/// Silence until so many seconds after now.
+fn silence_until(seconds: u64) -> Step {
+    let door = Gate::closed();
+    let opener = door.clone();
+    tokio::spawn(async move {
+        tokio::time::sleep(Duration::from_secs(seconds)).await;
+        opener.open();
+    });
+    gate(&door)
 }
 
 fn kind() -> impl Strategy<Value = ProviderErrorKind> {
@@ -137,6 +178,7 @@ fn script() -> impl Strategy<Value = Script> {
         )
             .prop_map(|(id, tool, arguments)| Piece::Call(id, tool, arguments)),
         2 => Just(Piece::Pause),
+        2 => Just(Piece::Silence),
     ];
     let last = prop_oneof![
         8 => Just(Last::Done),
@@ -168,7 +210,7 @@ const HUGE: &str = concat!(
 const WINDOW: u32 = 300;
 
 fn act() -> impl Strategy<Value = Act> {
-    let cancel = || prop::option::weighted(0.3, 0..40_usize);
+    let cancel = || prop::option::weighted(0.3, moment());
     prop_oneof![
         8 => (
             prop::sample::select(vec!["hi", "go on", " ", LONG, HUGE]),
@@ -189,7 +231,7 @@ fn end() -> impl Strategy<Value = End> {
     prop_oneof![
         2 => Just(End::Close),
         1 => Just(End::Idle),
-        2 => (script(), 0..40_usize).prop_map(|(script, steps)| End::InATurn(script, steps)),
+        2 => (script(), moment()).prop_map(|(script, moment)| End::InATurn(script, moment)),
     ]
 }
 
@@ -366,12 +408,10 @@ impl World {
                 self.check_what_was_shown(&rig, &shown, closed.is_ok());
             }
             End::Idle => {}
-            End::InATurn(script, steps) => {
+            End::InATurn(script, moment) => {
                 self.play(std::slice::from_ref(script));
                 let _turn = rig.session.send("the last words").expect("it is idle");
-                for _ in 0..*steps {
-                    tokio::task::yield_now().await;
-                }
+                moment.comes().await;
             }
         }
     }
@@ -445,11 +485,9 @@ fn text_in(parts: &[AssistantPart]) -> String {
 }
 
 /// Reads a turn to its end, cancelling it on the way where that is wanted. INV-2.
-async fn watched(turn: Turn, cancel: Option<usize>) -> Vec<AgentEvent> {
-    if let Some(steps) = cancel {
-        for _ in 0..steps {
-            tokio::task::yield_now().await;
-        }
+async fn watched(turn: Turn, cancel: Option<Moment>) -> Vec<AgentEvent> {
+    if let Some(moment) = cancel {
+        moment.comes().await;
         let _in_time = turn.cancel();
     }
     let events = collect(turn).await;
@@ -457,13 +495,11 @@ async fn watched(turn: Turn, cancel: Option<usize>) -> Vec<AgentEvent> {
     events
 }
 
-async fn compacted(session: &Session, cancel: Option<usize>) {
+async fn compacted(session: &Session, cancel: Option<Moment>) {
     let compacting = session.clone();
     let compacting = tokio::spawn(async move { compacting.compact().await });
-    if let Some(steps) = cancel {
-        for _ in 0..steps {
-            tokio::task::yield_now().await;
-        }
+    if let Some(moment) = cancel {
+        moment.comes().await;
         let _in_time = session.cancel(None);
     }
     match compacting.await.expect("it does not panic") {

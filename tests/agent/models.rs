@@ -32,7 +32,10 @@ async fn a_send_may_name_a_model_for_this_and_later_turns() {
         })
         .always(|_| [text("from o1"), done()]);
     let provider = provider().always(|_| [text("from m1"), done()]);
-    let mut rig = Rig::with(provider, config(), |builder| builder.provider(other.clone())).await;
+    let mut rig = Rig::with(provider, config(), |builder| {
+        builder.provider(other.clone())
+    })
+    .await;
     rig.send("1").await;
     let events = collect(rig.session.send_with("2", on_model("o1")).unwrap()).await;
     assert_eq!(told(&events).last().unwrap(), "completed: from o1");
@@ -40,7 +43,11 @@ async fn a_send_may_name_a_model_for_this_and_later_turns() {
     assert_eq!(rig.session.info().context_window, 50_000);
     rig.send("3").await;
     rig.reopen().await;
-    assert_eq!(rig.session.info().model_id, "o1", "a resumed session goes on with it");
+    assert_eq!(
+        rig.session.info().model_id,
+        "o1",
+        "a resumed session goes on with it"
+    );
     rig.send("4").await;
     assert_eq!(rig.provider.request_count(), 1);
     assert_eq!(other.request_count(), 3);
@@ -90,7 +97,11 @@ async fn parameters_reach_the_model_and_last_for_their_turn() {
     }
     let request = rig.request(3);
     assert_eq!(
-        (request.temperature, request.max_tokens, request.reasoning_effort),
+        (
+            request.temperature,
+            request.max_tokens,
+            request.reasoning_effort
+        ),
         (None, None, None)
     );
     rig.epilogue().await;
@@ -135,7 +146,12 @@ async fn a_model_without_tools_is_offered_none() {
     })
     .await;
     rig.send("hi").await;
-    let names: Vec<String> = rig.request(1).tools.iter().map(|tool| tool.name.to_string()).collect();
+    let names: Vec<String> = rig
+        .request(1)
+        .tools
+        .iter()
+        .map(|tool| tool.name.to_string())
+        .collect();
     assert_eq!(names, ["alpha", "zeta"]);
     collect(rig.session.send_with("hi", on_model("plain")).unwrap()).await;
     assert!(other.last_request().unwrap().tools.is_empty());
@@ -147,7 +163,11 @@ async fn a_model_without_tools_is_offered_none() {
 async fn a_provider_may_gain_and_lose_models_while_the_app_runs() {
     let rig = Rig::new(provider().always(|_| [text("ok"), done()])).await;
     let ids = |rig: &Rig| -> Vec<String> {
-        rig.agent.models().into_iter().map(|entry| entry.model.id).collect()
+        rig.agent
+            .models()
+            .into_iter()
+            .map(|entry| entry.model.id)
+            .collect()
     };
     assert_eq!(ids(&rig), [MODEL]);
     let refused = rig.session.send_with("hi", on_model("m2")).unwrap_err();
@@ -167,13 +187,20 @@ async fn a_provider_may_gain_and_lose_models_while_the_app_runs() {
     );
     let id = rig.session.id().to_owned();
     rig.session.close().await.unwrap();
-    let gone = rig.agent.resume_session(&id, ResumeOptions::default()).await.unwrap_err();
+    let gone = rig
+        .agent
+        .resume_session(&id, ResumeOptions::default())
+        .await
+        .unwrap_err();
     assert_eq!(gone.code, ErrorCode::ModelNotSupported);
     let refused = rig.agent.create_session(SessionConfig {
         model_id: Some("m2".to_owned()),
         ..SessionConfig::default()
     });
-    assert_eq!(refused.await.unwrap_err().code, ErrorCode::ModelNotSupported);
+    assert_eq!(
+        refused.await.unwrap_err().code,
+        ErrorCode::ModelNotSupported
+    );
     let options = ResumeOptions {
         model_id: Some(MODEL.to_owned()),
         ..ResumeOptions::default()
@@ -201,7 +228,10 @@ async fn of_two_providers_that_clash_at_run_time_the_first_registered_wins() {
         .collect();
     assert_eq!(
         listed,
-        [("m1".to_owned(), "first".to_owned()), ("m2".to_owned(), "first".to_owned())]
+        [
+            ("m1".to_owned(), "first".to_owned()),
+            ("m2".to_owned(), "first".to_owned())
+        ]
     );
     let session = agent
         .create_session(SessionConfig {
@@ -211,7 +241,10 @@ async fn of_two_providers_that_clash_at_run_time_the_first_registered_wins() {
         .await
         .unwrap();
     first.queue([text("mine"), done()]);
-    assert_eq!(session.send("hi").unwrap().outcome().await.assistant_output, "mine");
+    assert_eq!(
+        session.send("hi").unwrap().outcome().await.assistant_output,
+        "mine"
+    );
     assert_eq!(second.request_count(), 0);
 }
 

@@ -59,7 +59,12 @@ async fn a_server_that_names_a_wait_is_not_asked_before() {
         assert_event_invariants(&events);
         assert_eq!(
             told(&events),
-            ["started", "retry 2 in 3000 ms", "text 0: ok", "completed: ok"]
+            [
+                "started",
+                "retry 2 in 3000 ms",
+                "text 0: ok",
+                "completed: ok"
+            ]
         );
         let AgentEventKind::ProviderRetry { error, .. } = &events[1].kind else {
             panic!("{events:?}");
@@ -165,7 +170,8 @@ async fn every_other_kind_fails_at_once_and_says_whether_trying_again_helps() {
         (ProviderErrorKind::Other, true),
     ];
     for (kind, retryable) in kinds {
-        let rig = Rig::new(provider().reply([error(kind, "timeout, overloaded, rate limit")])).await;
+        let rig =
+            Rig::new(provider().reply([error(kind, "timeout, overloaded, rate limit")])).await;
         let events = rig.send("hi").await;
         let failure = assert_failed(&events, ErrorCode::ProviderError);
         assert_eq!(failure.retryable, retryable);
@@ -234,7 +240,10 @@ async fn attempts_are_counted_per_request() {
     .await;
     let events = rig.send("hi").await;
     assert_eq!(told(&events).last().unwrap(), "completed: ok");
-    let attempts: Vec<u32> = delays(&events).into_iter().map(|(attempt, _)| attempt).collect();
+    let attempts: Vec<u32> = delays(&events)
+        .into_iter()
+        .map(|(attempt, _)| attempt)
+        .collect();
     assert_eq!(attempts, [2, 2]);
     rig.epilogue().await;
 }
@@ -254,7 +263,11 @@ async fn a_provider_that_falls_silent_is_given_up_after_the_idle_limit() {
     let failure = assert_failed(&events, ErrorCode::ProviderError);
     assert!(failure.retryable);
     assert!(failure.message.contains("1000 ms"), "{failure}");
-    assert_eq!(delays(&events).len(), 1, "silence before any text is tried again");
+    assert_eq!(
+        delays(&events).len(),
+        1,
+        "silence before any text is tried again"
+    );
     assert!(began.elapsed() >= Duration::from_millis(2_450));
     assert!(began.elapsed() < Duration::from_millis(2_700));
     assert_eq!(stored_lines(&rig.stored())[2..], ["assistant: ok (Failed)"]);

@@ -5,8 +5,8 @@ use youyou_agent::testing::{
     When, call, collect, done, error, text, text_model, user_message, wait,
 };
 use youyou_agent::{
-    AgentConfig, ErrorCode, HookOutcome, ProviderErrorKind, SendOptions, SkillDefinition, Tap,
-    TurnEnding, TurnStart, TurnStartChange, OnFault, HookError,
+    AgentConfig, ErrorCode, HookError, HookOutcome, OnFault, ProviderErrorKind, SendOptions,
+    SkillDefinition, Tap, TurnEnding, TurnStart, TurnStartChange,
 };
 
 use crate::probe::Probe;
@@ -18,7 +18,10 @@ const FAILED: &str = "note: [此消息因错误而中断]";
 const CANCELLED: &str = "note: [此消息因用户取消而中断]";
 
 async fn retried(rig: &Rig) -> Vec<String> {
-    let turn = rig.session.retry_turn().expect("there is something to run again");
+    let turn = rig
+        .session
+        .retry_turn()
+        .expect("there is something to run again");
     told(&collect(turn).await)
 }
 
@@ -31,11 +34,19 @@ async fn a_failed_turn_runs_again_and_its_message_is_stored_once() {
     )
     .await;
     rig.send("hi").await;
-    assert_eq!(retried(&rig).await, ["started", "text 0: ok", "completed: ok"]);
+    assert_eq!(
+        retried(&rig).await,
+        ["started", "text 0: ok", "completed: ok"]
+    );
     assert_eq!(said(&rig.request(2)), ["user: hi", FAILED]);
     assert_eq!(
         stored_lines(&rig.stored()),
-        ["created: hi", "user: hi", "interrupted: Failed", "assistant: ok"]
+        [
+            "created: hi",
+            "user: hi",
+            "interrupted: Failed",
+            "assistant: ok"
+        ]
     );
     assert_eq!(rig.session.info().message_count, 2);
     rig.epilogue().await;
@@ -54,7 +65,10 @@ async fn a_cancelled_turn_runs_again_also_after_a_resume() {
             retried(&rig).await,
             ["started", "text 0: whole", "completed: whole"]
         );
-        assert_eq!(said(&rig.request(2)), ["user: hi", "assistant: par", CANCELLED]);
+        assert_eq!(
+            said(&rig.request(2)),
+            ["user: hi", "assistant: par", CANCELLED]
+        );
         assert_eq!(
             stored_lines(&rig.stored()),
             [
@@ -84,7 +98,10 @@ async fn a_turn_may_fail_and_run_again_many_times() {
         );
     }
     assert_eq!(retried(&rig).await.last().unwrap(), "completed: ok");
-    let users = said(&rig.request(4)).iter().filter(|line| line.starts_with("user")).count();
+    let users = said(&rig.request(4))
+        .iter()
+        .filter(|line| line.starts_with("user"))
+        .count();
     assert_eq!(users, 1);
     rig.epilogue().await;
 }
@@ -158,7 +175,10 @@ async fn the_skill_of_the_message_counts_again() {
     retried(&rig).await;
     for number in [1, 2] {
         let lines = said(&rig.request(number));
-        assert!(lines[0].starts_with("skill: ") && lines[0].contains("MARK"), "{lines:?}");
+        assert!(
+            lines[0].starts_with("skill: ") && lines[0].contains("MARK"),
+            "{lines:?}"
+        );
         assert_eq!(lines[1], "user: /commit now");
     }
     rig.epilogue().await;
@@ -234,20 +254,36 @@ async fn a_model_that_only_a_lost_message_named_is_stored_with_the_turn_that_run
         builder.provider(other.clone())
     })
     .await;
-    rig.provider.queue([error(ProviderErrorKind::Network, "gone")]);
+    rig.provider
+        .queue([error(ProviderErrorKind::Network, "gone")]);
     rig.send("hi").await;
-    faults.inject(SessionOperation::Append, When::Nth(1), Fault::Error("down".into()));
+    faults.inject(
+        SessionOperation::Append,
+        When::Nth(1),
+        Fault::Error("down".into()),
+    );
     let options = SendOptions {
         model_id: Some("o1".to_owned()),
         ..SendOptions::default()
     };
-    let lost = rig.session.send_with("lost", options).unwrap().outcome().await;
+    let lost = rig
+        .session
+        .send_with("lost", options)
+        .unwrap()
+        .outcome()
+        .await;
     assert_eq!(lost.status, TurnEnding::Failed);
     other.queue([text("ok"), done()]);
     assert_eq!(retried(&rig).await.last().unwrap(), "completed: ok");
     assert_eq!(
         stored_lines(&rig.stored()),
-        ["created: hi", "user: hi", "interrupted: Failed", "model: o1", "assistant: ok"]
+        [
+            "created: hi",
+            "user: hi",
+            "interrupted: Failed",
+            "model: o1",
+            "assistant: ok"
+        ]
     );
     rig.reopen().await;
     assert_eq!(rig.session.info().model_id, "o1");

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use youyou_agent::testing::{
-    InMemorySessions, ScriptedProvider, assert_event_invariants, collect, done, text,
-    vision_model,
+    InMemorySessions, ScriptedProvider, assert_event_invariants, collect, done, text, vision_model,
 };
 use youyou_agent::{
     Agent, AgentBuilder, AgentConfig, AgentEvent, ChatRequest, ModelInfo, ResumeOptions, Session,

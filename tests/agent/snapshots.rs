@@ -33,7 +33,10 @@ async fn a_crash_in_mid_stream_loses_at_most_the_last_two_seconds() {
 
     // The process ends here: another agent goes on with what is stored.
     let id = rig.session.id().to_owned();
-    let next = Rig::resumed(provider(), config(), rig.storage.clone(), &id, |builder| builder).await;
+    let next = Rig::resumed(provider(), config(), rig.storage.clone(), &id, |builder| {
+        builder
+    })
+    .await;
     next.provider.queue([text("ok"), done()]);
     next.send("next").await;
     assert_eq!(

@@ -387,3 +387,25 @@ async fn records_of_another_version_and_garbage_are_skipped() {
         }
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_stored_compaction_cannot_have_removed_what_came_after_it() {
+    // Found by `any_stored_history_resumes_into_valid_requests`
+    let record = SessionMetadata::Compacted(CompactionRecord {
+        method: CompactMethod::Summarized,
+        summary: None,
+        boundary: 30,
+        pinned: None,
+        shortened: Vec::new(),
+        tokens_before: 0,
+        tokens_after: 0,
+    });
+    let history = vec![metadata(0, record), user_message(0, "later")];
+    let provider = provider().always(|_| [text("ok"), done()]);
+    let rig = Rig::resumed(provider, config(), storage_with(history), STORED, |b| b).await;
+    rig.send("next").await;
+    let lines = said(&rig.request(1));
+    assert_eq!(lines[0], "user: later");
+    assert_eq!(*lines.last().unwrap(), "user: next");
+    rig.epilogue().await;
+}

@@ -62,7 +62,10 @@ async fn a_call_whose_stream_broke_off_never_runs_and_says_so() {
     let tool = RecordingTool::mutating("mu_write");
     let log = tool.log().clone();
     let attempt = |id: &str| [call(id, "mu_write", r#"{"a":1}"#)];
-    let provider = provider().reply(attempt("c1")).reply(attempt("c2")).reply(attempt("c3"));
+    let provider = provider()
+        .reply(attempt("c1"))
+        .reply(attempt("c2"))
+        .reply(attempt("c3"));
     let mut rig = Rig::with(provider, config(), |builder| builder.tool(tool)).await;
     let events = rig.send("hi").await;
     let told = told(&events);
@@ -127,7 +130,10 @@ async fn a_stream_that_is_always_empty_fails_and_the_message_stays() {
 async fn an_error_after_visible_text_is_never_tried_again() {
     // E7
     let shown = [
-        (vec![text("AB"), call("c1", "mu_write", "{}")], "AB <c1 mu_write>"),
+        (
+            vec![text("AB"), call("c1", "mu_write", "{}")],
+            "AB <c1 mu_write>",
+        ),
         (vec![reasoning("AB")], "<thinks AB>"),
         (vec![text("\n")], ""),
     ];
@@ -145,7 +151,10 @@ async fn an_error_after_visible_text_is_never_tried_again() {
         for (script, kept) in &shown {
             let tool = RecordingTool::mutating("mu_write");
             let log = tool.log().clone();
-            let script = script.iter().map(again).chain([error(kind.clone(), "broke")]);
+            let script = script
+                .iter()
+                .map(again)
+                .chain([error(kind.clone(), "broke")]);
             let provider = provider().reply(script).reply([text("CD"), done()]);
             let rig = Rig::with(provider, config(), |builder| builder.tool(tool)).await;
             let events = rig.send("hi").await;
@@ -254,10 +263,15 @@ fn thought(text: &str, data: Option<&str>) -> AssistantPart {
 
 /// The first answer in a request.
 fn answer(request: &ChatRequest) -> (Vec<AssistantPart>, Option<ProviderData>) {
-    let answers = request.messages.iter().find_map(|message| match &**message {
-        Message::Assistant(answer) => Some((answer.parts.clone(), answer.provider_data.clone())),
-        _ => None,
-    });
+    let answers = request
+        .messages
+        .iter()
+        .find_map(|message| match &**message {
+            Message::Assistant(answer) => {
+                Some((answer.parts.clone(), answer.provider_data.clone()))
+            }
+            _ => None,
+        });
     answers.expect("the request has an answer")
 }
 
@@ -271,19 +285,25 @@ async fn missing_or_zero_usage_does_not_keep_compaction_away() {
         reasoning_tokens: Some(0),
     };
     for usage in [None, Some(zero)] {
-        let provider = provider_with_window(4_000).always(move |_| {
-            [text("x".repeat(400)), done_with(usage, StopReason::EndTurn)]
-        });
+        let provider = provider_with_window(4_000)
+            .always(move |_| [text("x".repeat(400)), done_with(usage, StopReason::EndTurn)]);
         let rig = Rig::new(provider).await;
         let mut compactions = 0;
         for turn in 0..50 {
             let events = rig.send(format!("{turn}{}", "y".repeat(200))).await;
-            compactions += told(&events).iter().filter(|line| *line == "compacted").count();
+            compactions += told(&events)
+                .iter()
+                .filter(|line| *line == "compacted")
+                .count();
             let AgentEventKind::TurnComplete { usage: told, .. } = events.last().unwrap().kind
             else {
                 panic!("{events:?}");
             };
-            assert_eq!(told, usage.unwrap_or_default(), "nothing is passed on as nothing");
+            assert_eq!(
+                told,
+                usage.unwrap_or_default(),
+                "nothing is passed on as nothing"
+            );
         }
         assert!(compactions > 0, "{usage:?}");
         rig.epilogue().await;
@@ -295,9 +315,20 @@ async fn empty_deltas_are_no_events_and_no_output() {
     // E11
     let rig = Rig::new(
         provider()
-            .reply([text(""), reasoning(""), text("a"), text(""), text(""), done()])
+            .reply([
+                text(""),
+                reasoning(""),
+                text("a"),
+                text(""),
+                text(""),
+                done(),
+            ])
             // An empty delta counts as nothing shown: this one is tried again.
-            .reply([text(""), reasoning(""), error(ProviderErrorKind::Overloaded, "busy")])
+            .reply([
+                text(""),
+                reasoning(""),
+                error(ProviderErrorKind::Overloaded, "busy"),
+            ])
             .reply([text("b"), done()]),
     )
     .await;
@@ -309,7 +340,13 @@ async fn empty_deltas_are_no_events_and_no_output() {
     assert_eq!(told[2..], ["text 0: b", "completed: b"]);
     assert_eq!(
         stored_lines(&rig.stored()),
-        ["created: hi", "user: hi", "assistant: a", "user: again", "assistant: b"]
+        [
+            "created: hi",
+            "user: hi",
+            "assistant: a",
+            "user: again",
+            "assistant: b"
+        ]
     );
     rig.epilogue().await;
 }
@@ -350,6 +387,10 @@ async fn a_model_that_answers_nothing_completes_with_nothing() {
     assert_eq!(rig.provider.request_count(), 1, "no hidden second prompt");
     rig.send("next").await;
     assert_eq!(said(&rig.request(2)), ["user: hi", "user: next"]);
-    assert!(!stored_lines(&rig.stored()).iter().any(|line| line.trim_end() == "assistant:"));
+    assert!(
+        !stored_lines(&rig.stored())
+            .iter()
+            .any(|line| line.trim_end() == "assistant:")
+    );
     rig.epilogue().await;
 }

@@ -36,7 +36,8 @@ async fn what_comes_after_done_is_ignored_with_a_warning() {
     ];
     let rig = Rig::with(provider(), config(), |builder| builder.tool(tool)).await;
     for tail in tails {
-        rig.provider.queue([text("a"), done()].into_iter().chain(tail));
+        rig.provider
+            .queue([text("a"), done()].into_iter().chain(tail));
         let events = rig.send("hi").await;
         let warnings = warnings(&events);
         assert_eq!(warnings.len(), 1, "{events:#?}");
@@ -48,8 +49,10 @@ async fn what_comes_after_done_is_ignored_with_a_warning() {
         assert_eq!(rig.provider.streams_open(), 0);
     }
     // A panic after the end is nobody's business any more, and silence is no fault at all.
-    rig.provider.queue([text("a"), done(), panic_with("too late")]);
-    rig.provider.queue([text("a"), done(), youyou_agent::testing::wait()]);
+    rig.provider
+        .queue([text("a"), done(), panic_with("too late")]);
+    rig.provider
+        .queue([text("a"), done(), youyou_agent::testing::wait()]);
     for _ in 0..2 {
         let events = rig.send("hi").await;
         assert_eq!(told(&events), ["started", "text 0: a", "completed: a"]);
@@ -64,7 +67,11 @@ async fn a_provider_that_panics_or_refuses_fails_its_turn_and_nothing_else() {
     let refusal = ProviderError::new(ProviderErrorKind::Auth, "the key is wrong");
     let scripts = [
         (vec![panic_in_chat("boom")], "boom", None),
-        (vec![text("a"), panic_with("boom")], "boom", Some("assistant: a (Failed)")),
+        (
+            vec![text("a"), panic_with("boom")],
+            "boom",
+            Some("assistant: a (Failed)"),
+        ),
         (vec![panic_with("boom")], "boom", None),
         (vec![refuse(refusal)], "the key is wrong", None),
     ];
@@ -140,12 +147,18 @@ async fn a_stream_that_panics_when_it_is_dropped_loses_nothing() {
         .build()
         .await
         .unwrap();
-    let session = agent.create_session(SessionConfig::default()).await.unwrap();
+    let session = agent
+        .create_session(SessionConfig::default())
+        .await
+        .unwrap();
     let events = crate::told::cancel_at(session.send("hi").unwrap(), "shown").await;
     assert_eq!(told(&events), ["started", "text 0: shown", "cancelled"]);
     let events = collect(session.send("again").unwrap()).await;
     assert_event_invariants(&events);
-    assert_eq!(told(&events), ["started", "text 0: shown", "completed: shown"]);
+    assert_eq!(
+        told(&events),
+        ["started", "text 0: shown", "completed: shown"]
+    );
     assert_eq!(
         stored_lines(&storage.events(session.id())),
         [

@@ -70,14 +70,29 @@ async fn a_thread_without_a_runtime_can_do_everything() {
         assert_event_invariants(&events);
         assert_eq!(
             told(&events),
-            ["started", "start c1 ro_echo", "end c1: ok", "text 1: ok", "completed: ok"]
+            [
+                "started",
+                "start c1 ro_echo",
+                "end c1: ok",
+                "text 1: ok",
+                "completed: ok"
+            ]
         );
-        assert_eq!(session.retry_turn().unwrap_err().code, ErrorCode::InvalidInput);
+        assert_eq!(
+            session.retry_turn().unwrap_err().code,
+            ErrorCode::InvalidInput
+        );
         block_on(session.compact()).unwrap();
         block_on(session.close()).unwrap();
         assert_eq!(block_on(collect(subscription)), events);
         let id = session.id().to_owned();
-        assert_eq!(block_on(agent.list_sessions(None, 10)).unwrap().sessions.len(), 1);
+        assert_eq!(
+            block_on(agent.list_sessions(None, 10))
+                .unwrap()
+                .sessions
+                .len(),
+            1
+        );
         assert_eq!(block_on(agent.find_sessions("hi")).unwrap().len(), 1);
         block_on(agent.rename_session(&id, "greeting")).unwrap();
         let history = block_on(agent.session_history(&id, None, 0)).unwrap();
@@ -90,7 +105,9 @@ async fn a_thread_without_a_runtime_can_do_everything() {
         block_on(agent.delete_session(&id)).unwrap();
         assert!(block_on(agent.shutdown()).problems.is_empty());
     });
-    tokio::task::spawn_blocking(move || thread.join().unwrap()).await.unwrap();
+    tokio::task::spawn_blocking(move || thread.join().unwrap())
+        .await
+        .unwrap();
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use futures_util::StreamExt as _;
 use youyou_agent::testing::{assert_event_invariants, collect, text_of};
-use youyou_agent::{AgentEvent, AgentEventKind, ErrorCode, TurnStatus, Turn};
+use youyou_agent::{AgentEvent, AgentEventKind, ErrorCode, Turn, TurnStatus};
 
 /// The events: `started`, `text 0: ..` and `reasoning 0: ..` with their step, `start c1 ..`,
 /// `progress c1: ..`, `end c1: ..` (`failed c1 CODE: ..`), `retry 2 in 500 ms`,

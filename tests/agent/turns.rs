@@ -9,8 +9,8 @@ use youyou_agent::testing::{
 };
 use youyou_agent::{
     AfterToolUse, AgentEventKind, BeforeToolUse, ContentBlock, ErrorCode, HookOutcome, SendOptions,
-    SessionState, SkillDefinition, Tap, TurnEnd, TurnEnding, TurnStart,
-    TurnStatus, Usage, UserInput,
+    SessionState, SkillDefinition, Tap, TurnEnd, TurnEnding, TurnStart, TurnStatus, Usage,
+    UserInput,
 };
 
 use crate::probe::{Lines, Probe};
@@ -47,13 +47,22 @@ async fn a_tool_round_goes_back_to_the_model() {
     let tool = RecordingTool::read_only("ro_echo").echo();
     let log = tool.log().clone();
     let provider = provider()
-        .reply([call("c1", "ro_echo", json!({"text": "x"}).to_string()), done()])
+        .reply([
+            call("c1", "ro_echo", json!({"text": "x"}).to_string()),
+            done(),
+        ])
         .reply([text("done"), done()]);
     let rig = Rig::with(provider, config(), |builder| builder.tool(tool)).await;
     let events = rig.send("use it").await;
     assert_eq!(
         shape(&events),
-        ["turnStarted", "toolCallStart", "toolCallEnd", "textDelta", "turnComplete"]
+        [
+            "turnStarted",
+            "toolCallStart",
+            "toolCallEnd",
+            "textDelta",
+            "turnComplete"
+        ]
     );
     assert_eq!(log.inputs().len(), 1);
     assert_eq!(rig.provider.request_count(), 2);
@@ -115,7 +124,10 @@ async fn the_steps_of_a_turn_come_in_the_documents_order() {
     });
     provider.queue([call("c1", "ro_echo", "{}"), done()]);
     provider.queue([text("done"), done()]);
-    let rig = Rig::with(provider, config(), |builder| builder.tool(tool).plugin(plugin)).await;
+    let rig = Rig::with(provider, config(), |builder| {
+        builder.tool(tool).plugin(plugin)
+    })
+    .await;
     rig.send("hi").await;
     assert_eq!(
         lines.all(),
@@ -186,7 +198,10 @@ async fn a_cancelled_turn_tells_what_it_cost() {
     };
     assert_eq!(told, usage);
     let outcome = rig.agent.turn(&events[0].turn_id).unwrap().outcome().await;
-    assert_eq!((outcome.status, outcome.usage), (TurnEnding::Cancelled, usage));
+    assert_eq!(
+        (outcome.status, outcome.usage),
+        (TurnEnding::Cancelled, usage)
+    );
     assert_eq!(outcome.last_sequence, events.last().unwrap().sequence);
     rig.epilogue().await;
 }
@@ -209,15 +224,31 @@ async fn a_refused_send_leaves_no_trace() {
     let png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
     let refusals: [(UserInput, SendOptions, ErrorCode); 6] = [
         ("".into(), SendOptions::default(), ErrorCode::InvalidInput),
-        (" \n\t".into(), SendOptions::default(), ErrorCode::InvalidInput),
-        (Vec::new().into(), SendOptions::default(), ErrorCode::InvalidInput),
+        (
+            " \n\t".into(),
+            SendOptions::default(),
+            ErrorCode::InvalidInput,
+        ),
+        (
+            Vec::new().into(),
+            SendOptions::default(),
+            ErrorCode::InvalidInput,
+        ),
         (
             vec![ContentBlock::image("image/png", png)].into(),
             SendOptions::default(),
             ErrorCode::ContentNotSupported,
         ),
-        ("/comit now".into(), SendOptions::default(), ErrorCode::SkillNotFound),
-        ("hi".into(), on_model("no-such-model"), ErrorCode::ModelNotSupported),
+        (
+            "/comit now".into(),
+            SendOptions::default(),
+            ErrorCode::SkillNotFound,
+        ),
+        (
+            "hi".into(),
+            on_model("no-such-model"),
+            ErrorCode::ModelNotSupported,
+        ),
     ];
     for (input, options, code) in refusals {
         let refused = rig.session.send_with(input, options).unwrap_err();
@@ -237,7 +268,10 @@ async fn a_refused_send_leaves_no_trace() {
         assert_eq!(refused.code, ErrorCode::SessionBusy, "{refused}");
         assert!(refused.retryable);
     }
-    assert_eq!(rig.session.retry_turn().unwrap_err().code, ErrorCode::SessionBusy);
+    assert_eq!(
+        rig.session.retry_turn().unwrap_err().code,
+        ErrorCode::SessionBusy
+    );
     let told_events = cancel_at(turn, "a").await;
     assert_eq!(told(&told_events), ["started", "text 0: a", "cancelled"]);
     rig.epilogue().await;
@@ -284,7 +318,9 @@ async fn of_two_sends_at_the_same_instant_one_is_accepted() {
 async fn send_returns_at_once_and_everything_later_is_told() {
     // 5.1: TurnStarted is first even where the first hook hangs.
     let plugin = Probe::tapping("p", |hooks| {
-        hooks.turn_start(Tap::named("t").no_limit(), |_: TurnStart| std::future::pending());
+        hooks.turn_start(Tap::named("t").no_limit(), |_: TurnStart| {
+            std::future::pending()
+        });
     });
     let rig = Rig::with(provider(), config(), |builder| builder.plugin(plugin)).await;
     let mut turn = rig.session.send("hi").unwrap();

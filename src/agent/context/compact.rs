@@ -9,11 +9,9 @@ use super::estimate::{self, QUARTERS};
 use super::normalize::{Normalizer, View};
 use super::transcript;
 use crate::agent::event::CompactMethod;
-use crate::agent::message::{Message, Messages, UserMessage, UserOrigin};
 use crate::agent::message::ContentBlock;
-use crate::agent::storage::{
-    CompactionRecord, SessionEvent, SessionEventKind, ShortenedResult,
-};
+use crate::agent::message::{Message, Messages, UserMessage, UserOrigin};
+use crate::agent::storage::{CompactionRecord, SessionEvent, SessionEventKind, ShortenedResult};
 
 /// Share of the window a summary may take.
 const SUMMARY_SHARE: u64 = 4;
@@ -93,7 +91,11 @@ pub(crate) fn plan(context: &Context, target: Target) -> Option<Plan> {
     let mut first_kept = newest;
     let mut tail = 0;
     for (at, unit) in units.iter().enumerate().rev() {
-        let cost = if Some(at) == latest_user { 0 } else { unit.tokens };
+        let cost = if Some(at) == latest_user {
+            0
+        } else {
+            unit.tokens
+        };
         let kept = units.len() - at;
         if at != newest && (kept > keep_units || tail + cost > budget) {
             break;
@@ -146,7 +148,11 @@ fn shortened(context: &Context, kept: &[Unit<'_>], budget: u64) -> Vec<Shortened
         .compaction()
         .map(|record| record.shortened.clone())
         .unwrap_or_default();
-    limits.retain(|limit| results.iter().any(|(call_id, _)| **call_id == limit.call_id));
+    limits.retain(|limit| {
+        results
+            .iter()
+            .any(|(call_id, _)| **call_id == limit.call_id)
+    });
     let total: u64 = kept
         .iter()
         .filter(|unit| !unit.is_user)
@@ -192,10 +198,7 @@ fn units(context: &Context) -> Vec<Unit<'_>> {
         .zip(ends)
         .filter_map(|(start, end)| {
             let events = events.get(*start..end)?;
-            let is_user = matches!(
-                events.first()?.kind,
-                SessionEventKind::UserMessage { .. }
-            );
+            let is_user = matches!(events.first()?.kind, SessionEventKind::UserMessage { .. });
             Some(Unit {
                 events,
                 is_user,
@@ -270,19 +273,18 @@ impl Plan {
             provider_id: Arc::clone(&context.view().provider_id),
             vision: false,
         };
-        let mut folded = Normalizer::new(
-            view,
-            before.as_ref(),
-            context.refused_images.clone(),
-            None,
-        );
+        let mut folded =
+            Normalizer::new(view, before.as_ref(), context.refused_images.clone(), None);
         for event in context.events() {
             if event.index < self.boundary {
                 folded.push(event);
             }
         }
         folded.close_round();
-        transcript::written(folded.messages().iter().map(|message| &**message), limit_tokens)
+        transcript::written(
+            folded.messages().iter().map(|message| &**message),
+            limit_tokens,
+        )
     }
 }
 

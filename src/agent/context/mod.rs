@@ -17,8 +17,8 @@ use super::storage::{
     CompactionRecord, MessageStatus, SessionEvent, SessionEventKind, SessionMetadata,
 };
 use estimate::{QUARTERS, Quarters};
-pub(crate) use normalize::{SkillPrompt, View};
 use normalize::Normalizer;
+pub(crate) use normalize::{SkillPrompt, View};
 
 /// What the model is sent, and what it was made of.
 #[derive(Debug)]
@@ -98,10 +98,11 @@ impl Context {
 
     fn note_calls(&mut self, event: &SessionEvent) {
         if let SessionEventKind::AssistantMessage { parts, .. } = &event.kind {
-            self.call_ids.extend(parts.iter().filter_map(|part| match part {
-                AssistantPart::ToolCall { call_id, .. } => Some(Arc::clone(call_id)),
-                AssistantPart::Text { .. } | AssistantPart::Reasoning { .. } => None,
-            }));
+            self.call_ids
+                .extend(parts.iter().filter_map(|part| match part {
+                    AssistantPart::ToolCall { call_id, .. } => Some(Arc::clone(call_id)),
+                    AssistantPart::Text { .. } | AssistantPart::Reasoning { .. } => None,
+                }));
         }
     }
 
@@ -203,10 +204,15 @@ impl Context {
 
     /// The newest user message, with its index.
     pub(crate) fn newest_user(&self) -> Option<(u64, &[ContentBlock])> {
-        self.events.iter().rev().find_map(|event| match &event.kind {
-            SessionEventKind::UserMessage { content } => Some((event.index, content.as_slice())),
-            _ => None,
-        })
+        self.events
+            .iter()
+            .rev()
+            .find_map(|event| match &event.kind {
+                SessionEventKind::UserMessage { content } => {
+                    Some((event.index, content.as_slice()))
+                }
+                _ => None,
+            })
     }
 
     /// Whether the newest user message holds images that the model is shown.
@@ -236,9 +242,9 @@ impl Context {
                 | SessionEventKind::ToolResult { .. } => Some(true),
                 SessionEventKind::AssistantMessage { parts, status, .. } => Some(
                     *status == MessageStatus::Incomplete
-                        || parts.iter().any(|part| {
-                            matches!(part, AssistantPart::ToolCall { .. })
-                        }),
+                        || parts
+                            .iter()
+                            .any(|part| matches!(part, AssistantPart::ToolCall { .. })),
                 ),
                 SessionEventKind::Metadata { metadata } => match metadata {
                     SessionMetadata::TurnInterrupted { .. } => Some(true),
@@ -252,20 +258,23 @@ impl Context {
 
     /// Whether the last turn ends in the open: neither answered nor marked as interrupted.
     pub(crate) fn ends_in_the_open(&self) -> bool {
-        let marked = self.events.iter().rev().find_map(|event| match &event.kind {
-            SessionEventKind::Metadata {
-                metadata: SessionMetadata::TurnInterrupted { .. },
-            } => Some(true),
-            SessionEventKind::AssistantMessage {
-                status: MessageStatus::Incomplete,
-                ..
-            } => Some(true),
-            SessionEventKind::UserMessage { .. } | SessionEventKind::AssistantMessage { .. } => {
-                Some(false)
-            }
-            // Calls belong to their answer, which says whether it was cut.
-            _ => None,
-        });
+        let marked = self
+            .events
+            .iter()
+            .rev()
+            .find_map(|event| match &event.kind {
+                SessionEventKind::Metadata {
+                    metadata: SessionMetadata::TurnInterrupted { .. },
+                } => Some(true),
+                SessionEventKind::AssistantMessage {
+                    status: MessageStatus::Incomplete,
+                    ..
+                } => Some(true),
+                SessionEventKind::UserMessage { .. }
+                | SessionEventKind::AssistantMessage { .. } => Some(false),
+                // Calls belong to their answer, which says whether it was cut.
+                _ => None,
+            });
         self.is_unanswered() && marked != Some(true)
     }
 

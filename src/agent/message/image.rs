@@ -75,7 +75,10 @@ fn without_data_url(data: &str) -> Result<&str, AgentError> {
 fn canonical(payload: &str, whole: &Arc<str>) -> Result<Arc<str>, AgentError> {
     let has_blanks = payload.bytes().any(|byte| byte.is_ascii_whitespace());
     let length = if has_blanks {
-        payload.bytes().filter(|byte| !byte.is_ascii_whitespace()).count()
+        payload
+            .bytes()
+            .filter(|byte| !byte.is_ascii_whitespace())
+            .count()
     } else {
         payload.len()
     };

@@ -186,7 +186,9 @@ mod tests {
 
     #[test]
     fn a_very_long_list_is_dropped_without_recursion() {
-        let list: Messages = (0..CHUNK * 100_000).map(|_| Message::System("x".into())).collect();
+        let list: Messages = (0..CHUNK * 100_000)
+            .map(|_| Message::System("x".into()))
+            .collect();
         drop(list);
     }
 }

@@ -38,7 +38,11 @@ impl Message {
     pub fn text(&self) -> String {
         match self {
             Self::User(user) => {
-                let texts: Vec<&str> = user.content.iter().filter_map(ContentBlock::as_text).collect();
+                let texts: Vec<&str> = user
+                    .content
+                    .iter()
+                    .filter_map(ContentBlock::as_text)
+                    .collect();
                 texts.join("\n")
             }
             Self::Assistant(assistant) => assistant.text(),
@@ -93,7 +97,11 @@ impl AssistantMessage {
 
 /// A part of a model's answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
+#[serde(
+    tag = "type",
+    rename_all = "camelCase",
+    rename_all_fields = "camelCase"
+)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 pub enum AssistantPart {
     /// Text of the answer.
@@ -146,7 +154,11 @@ pub struct ToolResultMessage {
 
 /// A block of a user's message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
+#[serde(
+    tag = "type",
+    rename_all = "camelCase",
+    rename_all_fields = "camelCase"
+)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 pub enum ContentBlock {
     /// Plain text.

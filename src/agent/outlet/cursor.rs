@@ -8,7 +8,9 @@ use std::task::{Context, Poll};
 
 use futures_core::Stream;
 
-use super::log::{Deltas, DeltaKind, Entry, LogState, PART_JSON_BYTES, TurnLog, TurnOutcome, json_len};
+use super::log::{
+    DeltaKind, Deltas, Entry, LogState, PART_JSON_BYTES, TurnLog, TurnOutcome, json_len,
+};
 use super::{Content, Link, Outlet};
 use crate::agent::contain::lock;
 use crate::agent::event::{AgentEvent, AgentEventKind};
@@ -52,7 +54,9 @@ impl Position {
                 }
                 Entry::Deltas(deltas) => {
                     let skipped = (after + 1).saturating_sub(deltas.first_sequence);
-                    self.part = self.part.max(usize::try_from(skipped).unwrap_or(usize::MAX));
+                    self.part = self
+                        .part
+                        .max(usize::try_from(skipped).unwrap_or(usize::MAX));
                     if self.part < deltas.parts.len() {
                         return self.join(log, deltas, joining);
                     }
@@ -165,7 +169,10 @@ impl Turn {
         loop {
             // The read gives nothing on purpose: it only waits for something new.
             let () = poll_fn(|context| {
-                match self.log.poll_read(context, |_, state| state.ended.then_some(())) {
+                match self
+                    .log
+                    .poll_read(context, |_, state| state.ended.then_some(()))
+                {
                     Poll::Ready(_) => Poll::Ready(()),
                     Poll::Pending => Poll::Pending,
                 }

@@ -13,7 +13,12 @@ impl Wakers {
     /// Adds the current task, once.
     pub(super) fn add(&mut self, context: &Context<'_>) {
         let waker = context.waker();
-        if self.first.iter().chain(&self.more).any(|known| known.will_wake(waker)) {
+        if self
+            .first
+            .iter()
+            .chain(&self.more)
+            .any(|known| known.will_wake(waker))
+        {
             return;
         }
         if self.first.is_none() {

@@ -171,7 +171,10 @@ impl SessionInner {
             );
         }
         if let Some(work) = &mut work
-            && work.memory.as_ref().is_some_and(|memory| memory.has_fresh())
+            && work
+                .memory
+                .as_ref()
+                .is_some_and(|memory| memory.has_fresh())
         {
             // Written before the extraction, whose own end nobody waits for to the last: a
             // session that goes on later does not extract the same again.

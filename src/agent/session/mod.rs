@@ -193,7 +193,11 @@ impl Session {
     /// `HOOK_ABORTED`; `STORAGE_ERROR`; `SESSION_NOT_FOUND`; `AGENT_SHUT_DOWN`.
     pub async fn compact(&self) -> Result<CompactOutcome, AgentError> {
         let inner = Arc::clone(&self.inner);
-        contain::spawned(&self.inner.core.runtime, async move { inner.compact().await }).await
+        contain::spawned(
+            &self.inner.core.runtime,
+            async move { inner.compact().await },
+        )
+        .await
     }
 
     /// Closes the session: cancels a running turn, runs the `SessionEnd` hooks, writes what
@@ -211,7 +215,11 @@ impl Session {
     /// the session is closed.
     #[must_use]
     pub fn subscribe(&self, after: Option<u64>) -> Subscription {
-        let subscription = self.inner.core.outlet.subscribe_session(&self.inner.id, after);
+        let subscription = self
+            .inner
+            .core
+            .outlet
+            .subscribe_session(&self.inner.id, after);
         if self.inner.is_closed() {
             subscription.past_only()
         } else {
@@ -222,7 +230,9 @@ impl Session {
 
 impl fmt::Debug for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Session").field("id", &self.id()).finish_non_exhaustive()
+        f.debug_struct("Session")
+            .field("id", &self.id())
+            .finish_non_exhaustive()
     }
 }
 
@@ -240,7 +250,12 @@ impl SessionInner {
         if has_image && !model.info.capabilities.vision {
             return Err(AgentError::content_not_supported(&model.id, "images"));
         }
-        self.start(model, TurnInput::New { content, skill }, options, |_| Ok(()))
+        self.start(
+            model,
+            TurnInput::New { content, skill },
+            options,
+            |_| Ok(()),
+        )
     }
 
     fn retry(self: &Arc<Self>) -> Result<Turn, AgentError> {
@@ -398,7 +413,9 @@ impl SessionInner {
         let outcome = contain::future(|| self.compact_with(&mut work, &model, &cancel)).await;
         self.give_back(work, || ());
         outcome.unwrap_or_else(|panicked| {
-            Err(AgentError::internal(format!("the compaction has a fault: {panicked}")))
+            Err(AgentError::internal(format!(
+                "the compaction has a fault: {panicked}"
+            )))
         })
     }
 

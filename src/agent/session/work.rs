@@ -12,9 +12,7 @@ use crate::agent::memory::manager::MemoryProgress;
 use crate::agent::prompt::{self, Sections};
 use crate::agent::provider::{PromptBlock, ToolSpec, Usage};
 use crate::agent::skill::SkillCall;
-use crate::agent::storage::{
-    CompactionRecord, SessionEvent, SessionEventKind, SessionMetadata,
-};
+use crate::agent::storage::{CompactionRecord, SessionEvent, SessionEventKind, SessionMetadata};
 
 /// The inside of a session: its context and the way into the storage.
 pub(crate) struct Work {

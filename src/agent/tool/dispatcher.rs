@@ -142,9 +142,10 @@ impl Dispatcher<'_> {
     }
 
     fn checked(&self, call: &Call) -> Result<(&Tool, Arc<Value>), AgentError> {
-        let tool = self.tools.get(&call.tool_name).ok_or_else(|| {
-            AgentError::tool_not_found(&call.tool_name, &self.tools.names())
-        })?;
+        let tool = self
+            .tools
+            .get(&call.tool_name)
+            .ok_or_else(|| AgentError::tool_not_found(&call.tool_name, &self.tools.names()))?;
         let arguments = call
             .arguments
             .as_ref()
@@ -224,9 +225,11 @@ impl Dispatcher<'_> {
         let duration = began.elapsed();
         match answered {
             Ok(Ok(Ok(output))) => Outcome::of(output, self.config, duration),
-            Ok(Ok(Err(error))) => {
-                Outcome::failed(&AgentError::tool_execution(error.message), self.config, duration)
-            }
+            Ok(Ok(Err(error))) => Outcome::failed(
+                &AgentError::tool_execution(error.message),
+                self.config,
+                duration,
+            ),
             Ok(Err(stopped)) => {
                 let reason = match stopped.try_into_panic() {
                     Ok(payload) => Panicked::from_payload(&*payload).to_string(),

@@ -185,7 +185,11 @@ struct ProgressSink {
 }
 
 impl ToolContext {
-    pub(crate) fn new(log: &Arc<TurnLog>, call_id: &Arc<str>, timed_out: CancellationToken) -> Self {
+    pub(crate) fn new(
+        log: &Arc<TurnLog>,
+        call_id: &Arc<str>,
+        timed_out: CancellationToken,
+    ) -> Self {
         Self {
             session_id: Arc::clone(log.session_id()),
             turn_id: Arc::clone(log.turn_id()),

@@ -143,9 +143,10 @@ pub(crate) fn parse_arguments(raw: &str) -> Result<Value, String> {
         Value::Object(_) => Ok(parsed),
         Value::Null => Ok(Value::Object(Map::new())),
         Value::Array(_) => Err(unusable("the arguments are an array, not an object", raw)),
-        Value::Bool(_) | Value::Number(_) => {
-            Err(unusable("the arguments are a single value, not an object", raw))
-        }
+        Value::Bool(_) | Value::Number(_) => Err(unusable(
+            "the arguments are a single value, not an object",
+            raw,
+        )),
     }
 }
 

@@ -161,7 +161,9 @@ impl TurnRun {
         let changed = self.run_turn_start(content.clone()).await?;
         let content = changed.unwrap_or(content);
         let skills = &self.core().skills;
-        let prompt = skill.as_ref().and_then(|call| skills.prompt(call, &content));
+        let prompt = skill
+            .as_ref()
+            .and_then(|call| skills.prompt(call, &content));
         let mut kinds = std::mem::take(&mut self.work.pending);
         let title = self.opening(&mut kinds, &content);
         kinds.push(SessionEventKind::UserMessage { content });
@@ -258,9 +260,10 @@ impl TurnRun {
         self.work.stored_model = Some(Arc::clone(&self.model.id));
         let call = self.work.skill.as_ref();
         let prompt = call.and_then(|call| self.core().skills.prompt(call, &content));
-        self.work
-            .context
-            .set_skill(prompt.map(|text| SkillPrompt { before: index, text }));
+        self.work.context.set_skill(prompt.map(|text| SkillPrompt {
+            before: index,
+            text,
+        }));
         Ok(())
     }
 

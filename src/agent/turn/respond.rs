@@ -92,7 +92,8 @@ impl TurnRun {
                     return Ok(self.answer(response, reserved, true));
                 }
                 Streamed::Cancelled => {
-                    self.keep_cut(response, reserved, Interruption::Cancelled).await;
+                    self.keep_cut(response, reserved, Interruption::Cancelled)
+                        .await;
                     return Err(Ending::Cancelled);
                 }
                 Streamed::Failed(error) => error,
