@@ -1,0 +1,112 @@
+// `npm run bench:page`: how events reach a page, in the real webview, in release mode: through a plain channel,
+// through the plugin and its client, and from the AI SDK inside the page. `--quick`: once instead of several times.
+// The report is target/bench/page.json. Linux only: nothing else has WebKitWebDriver.
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { Display, RunningApp, createDataFolder, removeDataFolder } from "../tests/e2e/launch.mjs";
+import { load, machine } from "./bench-machine.mjs";
+import { prepareMachine } from "./machine.mjs";
+import { isCurrent, prepareRootPackages } from "./packages.mjs";
+import { Problem, main, root, step } from "./process.mjs";
+
+const folder = join(root, "benches", "page");
+const target = join(root, "target", "bench");
+const LIMIT_MS = 15 * 60_000;
+
+/** What a goal is held against: the run in the middle, or the worst one. */
+const middle = (values) => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)];
+const worst = (values) => Math.max(...values);
+
+/** Goals of ours; `besideRaw` is added to what the plain channel took in the same run. */
+const GOALS = [
+  { measurement: "burst", figure: "wall_ms", of: middle, most: 250 },
+  { measurement: "burst", figure: "frame_max_ms", of: middle, most: 33 },
+  { measurement: "burst, main thread", figure: "main_gap_max_ms", of: middle, most: 33 },
+  { measurement: "burst", figure: "web_growth_mb", of: middle, most: 10 },
+  { measurement: "paced", figure: "first_ms", of: middle, besideRaw: 1 },
+  { measurement: "paced", figure: "age_p99_ms", of: middle, most: 25 },
+  { measurement: "steady", figure: "frame_max_ms", of: middle, most: 33 },
+  { measurement: "steady", figure: "messages_per_s", of: worst, most: 65 },
+  { measurement: "steady, drawn", figure: "frame_max_ms", of: middle, most: 33 },
+  { measurement: "big", figure: "after_big_max_ms", of: worst, most: 50 },
+  { measurement: "cancel", figure: "cancel_ms", of: worst, most: 20 },
+];
+
+await main(async () => {
+  if (process.platform !== "linux") throw new Problem("npm run bench:page runs on Linux only.");
+  const quick = process.argv.includes("--quick");
+  await prepareMachine({ drive: true });
+  const about = await machine();
+  const results = await drive(await build(), quick);
+  const goals = GOALS.map((goal) => judge(goal, results));
+
+  print(results, goals);
+  mkdirSync(target, { recursive: true });
+  const report = { ...about, loadAtEnd: load(), goals, summary: summary(results), results };
+  writeFileSync(join(target, "page.json"), `${JSON.stringify(report, null, 2)}\n`);
+});
+
+async function build() {
+  await prepareRootPackages();
+  if (!isCurrent(folder)) await step("Installing the page's packages", "npm", ["ci", "--no-audit", "--no-fund"], { cwd: folder });
+  await step("Building the page", "npm", ["run", "--silent", "build"], { cwd: folder });
+  const output = join(target, "page");
+  await step("Building the app (the first time takes some minutes)", "cargo", ["build", "--release", "--locked", "--target-dir", output], { cwd: folder });
+  return join(output, "release", "bench-page");
+}
+
+async function drive(program, quick) {
+  const display = await Display.start();
+  const dataFolder = await createDataFolder();
+  let app;
+  try {
+    app = await RunningApp.start({ program, display, dataFolder });
+    await app.browser.evaluate("window.bench.start(arguments[0])", quick);
+    const end = Date.now() + LIMIT_MS;
+    for (let seen = 0; ; ) {
+      await new Promise((resume) => setTimeout(resume, 3_000));
+      const { results, over, failed } = await app.browser.evaluate("return window.bench");
+      if (failed) throw new Problem(`The page failed: ${failed}`);
+      for (const { measurement, way } of results.slice(seen)) console.log(`  ${measurement} · ${way}`);
+      seen = results.length;
+      if (over) return results;
+      if (Date.now() > end) throw new Problem(`The page was not ready after ${LIMIT_MS / 60_000} minutes.`);
+    }
+  } finally {
+    await app?.close();
+    await display.stop();
+    await removeDataFolder(dataFolder);
+  }
+}
+
+function judge({ measurement, figure, of, most, besideRaw }, results) {
+  const values = (way) => results.filter((one) => one.measurement === measurement && one.way === way).map((one) => one[figure]);
+  const measured = of(values("ours"));
+  const limit = most ?? of(values("raw")) + besideRaw;
+  return { measurement, figure, of: of === worst ? "worst" : "median", measured, limit, met: measured <= limit };
+}
+
+/** Per measurement and way the median of each figure. */
+function summary(results) {
+  const groups = new Map();
+  for (const one of results) groups.set(key(one), [...(groups.get(key(one)) ?? []), one]);
+  return [...groups.values()].map((group) => {
+    const { measurement, way, ...figures } = group[0];
+    const medians = Object.keys(figures).map((figure) => [figure, middle(group.map((one) => one[figure]))]);
+    return { measurement, way, runs: group.length, ...Object.fromEntries(medians) };
+  });
+}
+
+const key = ({ measurement, way }) => `${measurement} · ${way}`;
+
+function print(results, goals) {
+  console.log("\nMedians:");
+  for (const { measurement, way, runs, ...figures } of summary(results)) {
+    const told = Object.entries(figures).map(([figure, value]) => `${figure} ${value}`);
+    console.log(`  ${key({ measurement, way })} (${runs}): ${told.join(", ")}`);
+  }
+  console.log("\nGoals of ours:");
+  for (const { measurement, figure, of, measured, limit, met } of goals) {
+    console.log(`  ${`${measurement}: ${figure}`.padEnd(40)} ${of} ${String(measured).padStart(8)}  ≤ ${limit}  ${met ? "met" : "MISSED"}`);
+  }
+}
