@@ -10,6 +10,7 @@
 
 mod build;
 mod cancel;
+mod cancel_races;
 mod cancel_tools;
 mod clock;
 mod compaction;
@@ -47,6 +48,7 @@ mod retry_turn;
 mod rig;
 mod said;
 mod sessions;
+mod shutdown_limits;
 mod skills;
 mod snapshots;
 mod storage_faults;

@@ -394,3 +394,25 @@ async fn a_model_that_answers_nothing_completes_with_nothing() {
     );
     rig.epilogue().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_cut_answer_with_calls_has_one_note_right_after_a_resume_too() {
+    // E5, D4
+    let script = [text("A"), call("c1", "no_such_tool", "{}")];
+    let mut rig = Rig::new(provider().reply(script)).await;
+    rig.send("hi").await;
+    rig.reopen().await;
+    rig.provider.queue([text("ok"), done()]);
+    rig.send("next").await;
+    assert_eq!(
+        said(&rig.request(2)),
+        [
+            "user: hi",
+            "assistant: A <c1 no_such_tool>",
+            "error c1: [not executed] This call did not run.",
+            NOTE,
+            "user: next"
+        ]
+    );
+    rig.epilogue().await;
+}
