@@ -49,7 +49,7 @@ pub(crate) struct TurnRun {
     /// What the turn has cost.
     usage: Usage,
     /// Text of the newest response.
-    output: String,
+    output: Arc<str>,
     tool_calls: u32,
     /// Whether a hook or a lack of progress spoke against compaction in this turn.
     compaction_refused: bool,
@@ -115,7 +115,7 @@ impl TurnRun {
             tools: Arc::default(),
             dynamic_sections: Vec::new(),
             usage: Usage::default(),
-            output: String::new(),
+            output: Arc::default(),
             tool_calls: 0,
             compaction_refused: false,
             announce_end: true,
@@ -134,7 +134,7 @@ impl TurnRun {
         for step in 0.. {
             self.check_cancel()?;
             let answer = self.respond(step).await?;
-            self.output.clone_from(&answer.text);
+            self.output = answer.text();
             let calls = self.record_answer(answer).await?;
             if calls.is_empty() {
                 return Ok(());
@@ -454,12 +454,12 @@ impl TurnRun {
         &self,
         status: TurnStatus,
         error: Option<AgentError>,
-        assistant_output: String,
+        assistant_output: Arc<str>,
     ) -> AgentEventKind {
         AgentEventKind::TurnComplete {
             status,
             error,
-            assistant_output,
+            assistant_output: assistant_output.to_string(),
             usage: self.usage,
             session_usage: self.work.usage,
             context_tokens: self.work.context.tokens(),
@@ -467,7 +467,7 @@ impl TurnRun {
         }
     }
 
-    async fn run_turn_end(&mut self) -> String {
+    async fn run_turn_end(&mut self) -> Arc<str> {
         let output = std::mem::take(&mut self.output);
         if !self.announce_end || self.core().taps.turn_end.is_empty() {
             return output;
@@ -477,7 +477,7 @@ impl TurnRun {
             TurnEnd {
                 session_id: Arc::clone(&self.session.id),
                 turn_id: Arc::clone(self.log.turn_id()),
-                assistant_output: output.into(),
+                assistant_output: output,
                 plugin_config: Arc::default(),
             },
             self.core().hook_limit_with(&self.cancel),
@@ -496,7 +496,7 @@ impl TurnRun {
             )
         }));
         self.warn(warnings, ErrorSource::Plugin);
-        run.payload.assistant_output.to_string()
+        run.payload.assistant_output
     }
 
     async fn checkpoint_memories(&mut self) {

@@ -23,7 +23,6 @@ use crate::agent::tool::dispatcher::Call;
 pub(super) struct Answer {
     pub(super) parts: Vec<AssistantPart>,
     pub(super) calls: Vec<Call>,
-    pub(super) text: String,
     pub(super) usage: Option<Usage>,
     pub(super) provider_data: Option<ProviderData>,
     /// Its index, where a snapshot took one already.
@@ -31,6 +30,26 @@ pub(super) struct Answer {
 }
 
 impl Answer {
+    /// The text parts, joined; shared with the part where there is one, as mostly.
+    pub(super) fn text(&self) -> Arc<str> {
+        let mut texts = self.parts.iter().filter_map(|part| match part {
+            AssistantPart::Text { text } => Some(text),
+            AssistantPart::Reasoning { .. } | AssistantPart::ToolCall { .. } => None,
+        });
+        match (texts.next(), texts.next()) {
+            (None, _) => Arc::default(),
+            (Some(only), None) => Arc::clone(only),
+            (Some(first), Some(second)) => {
+                let all: Vec<&str> = [first, second]
+                    .into_iter()
+                    .chain(texts)
+                    .map(AsRef::as_ref)
+                    .collect();
+                all.concat().into()
+            }
+        }
+    }
+
     pub(super) fn message(
         &self,
         model: &Model,
@@ -117,14 +136,12 @@ impl TurnRun {
     }
 
     fn answer(&self, response: Response, reserved: Option<u64>, complete: bool) -> Answer {
-        let text = response.text();
         let usage = response.usage;
         let provider_data = response.provider_data.clone();
         let (parts, calls) = response.finish(complete, |id| self.work.context.knows_call(id));
         Answer {
             parts,
             calls,
-            text,
             usage,
             provider_data,
             reserved,
@@ -151,7 +168,7 @@ impl TurnRun {
         interruption: Interruption,
     ) {
         let answer = self.answer(response, reserved, false);
-        self.output.clone_from(&answer.text);
+        self.output = answer.text();
         for call in self.store_answer(answer, Some(interruption)).await {
             let kind = call.never_run(interruption);
             self.record(None, kind).await;

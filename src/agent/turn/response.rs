@@ -81,17 +81,6 @@ impl Response {
         });
     }
 
-    /// The text parts, joined.
-    pub(super) fn text(&self) -> String {
-        self.parts
-            .iter()
-            .filter_map(|piece| match piece {
-                Piece::Text(text) => Some(text.as_str()),
-                Piece::Reasoning { .. } | Piece::Call { .. } => None,
-            })
-            .collect()
-    }
-
     /// The parts without calls, as far as they have arrived.
     pub(super) fn so_far(&self) -> Vec<AssistantPart> {
         self.parts

@@ -146,7 +146,6 @@ impl TurnRun {
         let so_far = Answer {
             parts: response.so_far(),
             calls: Vec::new(),
-            text: String::new(),
             usage: None,
             provider_data: None,
             reserved: None,
