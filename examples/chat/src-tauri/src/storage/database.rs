@@ -1,11 +1,15 @@
 //! The SQLite file: how it is opened, brought up to date, and used from async code.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};
+use tokio::sync::{mpsc, oneshot};
 use youyou_agent::StorageError;
+
+/// How many calls may wait for the connection; more of them wait for a place in the queue.
+const QUEUE: usize = 64;
 
 /// Each entry brings the schema from its position to the next version.
 const MIGRATIONS: &[&str] = &["
@@ -42,13 +46,19 @@ const MIGRATIONS: &[&str] = &["
     );
 "];
 
+/// A piece of work for the thread that owns the connection.
+type Job = Box<dyn FnOnce(&mut Connection) + Send>;
+
 /// A handle of the file, cheap to clone.
 ///
-/// One connection behind a mutex: SQLite lets only one write at a time anyway, and reads
-/// here are short. Calls run on tokio's blocking pool, so the lock is never held across an
-/// await.
+/// One connection, owned by one thread that works off a queue: SQLite lets only one write at
+/// a time anyway, and reads here are short. A mutex and a pool of threads would do the work in
+/// whatever order the threads wake, and a write whose caller gave up could then overwrite a
+/// newer one.
+///
+/// The thread ends, and the file is closed, when the last handle is gone and all is done.
 #[derive(Debug, Clone)]
-pub struct Database(Arc<Mutex<Connection>>);
+pub struct Database(mpsc::Sender<Job>);
 
 impl Database {
     /// Opens the file, creating it and its folder if need be.
@@ -84,10 +94,22 @@ impl Database {
             )
             .map_err(explain)?;
         migrate(&mut connection)?;
-        Ok(Self(Arc::new(Mutex::new(connection))))
+        let (jobs, queue) = mpsc::channel(QUEUE);
+        std::thread::Builder::new()
+            .name("sqlite".to_owned())
+            .spawn(move || work_off(queue, connection))
+            .map_err(|error| {
+                StorageError::new(format_args!("no thread can be started: {error}"))
+            })?;
+        Ok(Self(jobs))
     }
 
-    /// Runs `work` on the blocking pool with the connection.
+    /// Runs `work` with the connection, after everything that was called before.
+    ///
+    /// # Order
+    /// Calls take their place in the queue when they are first polled. One that is dropped
+    /// later is worked off all the same, in its place; one that is dropped while the queue is
+    /// full never happens.
     ///
     /// # Errors
     /// What SQLite says, in words for the user.
@@ -95,13 +117,22 @@ impl Database {
         &self,
         work: impl FnOnce(&mut Connection) -> Result<T, StorageError> + Send + 'static,
     ) -> Result<T, StorageError> {
-        let connection = Arc::clone(&self.0);
-        let done = tokio::task::spawn_blocking(move || {
-            // A panic while it was locked rolled its transaction back: the connection is sound.
-            work(&mut connection.lock().unwrap_or_else(PoisonError::into_inner))
+        let interrupted = || StorageError::new("the storage was interrupted; try again");
+        let (answer, done) = oneshot::channel();
+        let job: Job = Box::new(move |connection| {
+            // Nobody waits any more if the caller gave up.
+            let _ = answer.send(work(connection));
         });
-        done.await
-            .map_err(|_| StorageError::new("the storage was interrupted; try again"))?
+        self.0.send(job).await.map_err(|_| interrupted())?;
+        done.await.map_err(|_| interrupted())?
+    }
+}
+
+fn work_off(mut queue: mpsc::Receiver<Job>, mut connection: Connection) {
+    while let Some(job) = queue.blocking_recv() {
+        // A panic rolls its transaction back, so the connection is sound. The caller learns of
+        // it because its answer is dropped.
+        let _ = catch_unwind(AssertUnwindSafe(|| job(&mut connection)));
     }
 }
 
@@ -162,94 +193,4 @@ pub(super) fn from_sql(number: i64) -> u64 {
 
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-mod tests {
-    use super::*;
-    use crate::storage::SqliteSessions;
-    use youyou_agent::SessionStorage as _;
-    use youyou_agent::testing::user_message;
-
-    #[tokio::test]
-    async fn a_full_disk_says_so_keeps_what_was_there_and_goes_on_when_there_is_room() {
-        let folder = tempfile::tempdir().unwrap();
-        let database = Database::open(&folder.path().join("chat.sqlite")).unwrap();
-        let sessions = SqliteSessions::new(database.clone());
-        sessions
-            .append("s1", &[user_message(0, "kept")])
-            .await
-            .unwrap();
-        let limit = async |pages: u32| {
-            let set = move |connection: &mut Connection| {
-                connection
-                    .pragma_update(None, "max_page_count", pages)
-                    .map_err(explain)
-            };
-            database.run(set).await.unwrap();
-        };
-        limit(1).await;
-        let large = user_message(1, &"x".repeat(1_000_000));
-        let batch = [user_message(2, "small"), large];
-        let error = sessions.append("s1", &batch).await.unwrap_err();
-        assert_eq!(
-            error.message,
-            "the disk is full; free some space and try again"
-        );
-        assert_eq!(sessions.load("s1").await.unwrap().unwrap().events.len(), 1);
-        limit(1_000_000).await;
-        sessions.append("s1", &batch).await.unwrap();
-        assert_eq!(sessions.load("s1").await.unwrap().unwrap().events.len(), 3);
-    }
-
-    #[tokio::test]
-    async fn a_file_held_by_another_program_says_so() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("chat.sqlite");
-        let database = Database::open(&path).unwrap();
-        let quick =
-            |connection: &mut Connection| connection.busy_timeout(Duration::ZERO).map_err(explain);
-        database.run(quick).await.unwrap();
-        let other = Connection::open(&path).unwrap();
-        other.execute_batch("BEGIN IMMEDIATE").unwrap();
-        let sessions = SqliteSessions::new(database);
-        let error = sessions
-            .append("s1", &[user_message(0, "a")])
-            .await
-            .unwrap_err();
-        assert!(error.message.contains("another program"), "{error}");
-        other.execute_batch("ROLLBACK").unwrap();
-        sessions
-            .append("s1", &[user_message(0, "a")])
-            .await
-            .unwrap();
-    }
-
-    #[test]
-    fn data_of_a_newer_version_and_files_of_other_kinds_are_refused_and_left_alone() {
-        let folder = tempfile::tempdir().unwrap();
-        let newer = folder.path().join("newer.sqlite");
-        let connection = Connection::open(&newer).unwrap();
-        connection.pragma_update(None, "user_version", 99).unwrap();
-        drop(connection);
-        assert!(
-            Database::open(&newer)
-                .unwrap_err()
-                .message
-                .contains("newer version")
-        );
-        let other = folder.path().join("other.sqlite");
-        std::fs::write(
-            &other,
-            "no database at all, but long enough to have a header",
-        )
-        .unwrap();
-        let error = Database::open(&other).unwrap_err();
-        assert!(
-            error.message.contains("other.sqlite") && error.message.contains("damaged"),
-            "{error}"
-        );
-        assert!(
-            std::fs::read_to_string(&other)
-                .unwrap()
-                .starts_with("no database")
-        );
-    }
-}
+mod tests;
