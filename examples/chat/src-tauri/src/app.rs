@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::backend::{Backend, Folders};
-use crate::{commands, log};
+use crate::{commands, log, navigation};
 
 /// The folder names of the app, as `identifier` in tauri.conf.json.
 const IDENTIFIER: &str = "dev.youyou.chat";
@@ -24,6 +24,7 @@ pub fn run() -> Result<(), String> {
 
     tauri::Builder::default()
         .plugin(youyou_agent::init(backend.agent()))
+        .plugin(navigation::guard())
         .plugin(tauri_plugin_opener::init())
         .plugin(tauri_plugin_dialog::init())
         .manage(backend)

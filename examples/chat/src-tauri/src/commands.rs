@@ -179,6 +179,8 @@ pub(crate) async fn open_window(app: AppHandle, page: Option<String>) -> Result<
         .title("YouYou Chat")
         .inner_size(900.0, 760.0)
         .min_inner_size(420.0, 480.0)
+        // The page takes dropped files itself, as in the first window.
+        .disable_drag_drop_handler()
         .build()
         .map(drop)
         .map_err(|error| AgentError::internal(format!("the window could not be opened: {error}")))

@@ -7,12 +7,13 @@
 //! - `tools`, `workspace`: what the model can do, and the folder it can do it in
 //! - `plugins`, `skills`: hooks and prompts
 //! - `settings`: keys and choices of the user
-//! - `commands`, `app`: how the page reaches all this
+//! - `commands`, `app`, `navigation`: how the page reaches all this, and no other page
 
 mod app;
 pub mod backend;
 mod commands;
 mod log;
+mod navigation;
 pub mod plugins;
 pub mod providers;
 pub mod settings;
@@ -22,3 +23,8 @@ pub mod tools;
 pub mod workspace;
 
 pub use app::run;
+
+/// The README's Rust compiles as it stands: this app has all that its `main.rs` needs.
+#[cfg(doctest)]
+#[doc = include_str!("../../../../README.md")]
+struct ReadmeSnippets;
