@@ -47,6 +47,12 @@ const CALM: Pace = Pace {
     pause: Duration::from_millis(45),
 };
 
+/// For floods.
+const AT_ONCE: Pace = Pace {
+    characters: 1,
+    pause: Duration::ZERO,
+};
+
 /// The provider of the offline demo.
 #[derive(Debug, Default)]
 pub struct DemoProvider;
@@ -144,6 +150,11 @@ fn answer(request: &ChatRequest, input: u64) -> Result<Beats, ProviderError> {
             Say::Reasoning(texts::long_reasoning(language), CALM),
             Say::Text(texts::long_answer(language), CALM),
         ],
+        Wish::Flood(count) => {
+            // Words of the same length: what is missing or doubled can be seen.
+            let text = "abcdefghi ".chars().cycle().take(count).collect();
+            vec![Say::Text(text, AT_ONCE)]
+        }
         Wish::Error => {
             return Err(ProviderError::new(
                 ProviderErrorKind::Other,

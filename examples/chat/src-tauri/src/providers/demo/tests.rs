@@ -125,6 +125,9 @@ fn requests_are_understood_in_both_languages() {
             Wish::LongAnswer,
         ),
         ("写一个包含代码、表格和列表的长回答。", Wish::LongAnswer),
+        ("flood 5000", Wish::Flood(5_000)),
+        ("Flood 100001", Wish::Flood(100_000)),
+        ("flood everything", Wish::Other),
         ("error", Wish::Error),
         ("报错", Wish::Error),
         ("overflow", Wish::Overflow),
@@ -186,6 +189,17 @@ fn a_long_answer_thinks_first_and_takes_several_seconds() {
     let text = text_of(&events);
     assert!(text.contains("## ") && text.contains("```rust") && text.contains("| --- |"));
     assert!((5..20).contains(&took.as_secs()), "{took:?}");
+}
+
+#[test]
+fn a_flood_is_single_characters_without_a_pause() {
+    let flood = request(vec![user("flood 2500", UserOrigin::Input)]);
+    let beats = answer(&flood, 1).unwrap();
+    assert!(beats.iter().all(|(_, pause)| pause.is_zero()));
+    let events: Vec<ChatEvent> = beats.into_iter().map(|(event, _)| event).collect();
+    assert_eq!(events.len(), 2_501);
+    let text = text_of(&events);
+    assert_eq!(text, "abcdefghi ".repeat(250));
 }
 
 #[test]

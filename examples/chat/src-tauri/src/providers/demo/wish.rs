@@ -11,11 +11,16 @@ pub(super) enum Wish {
         arguments: Vec<Value>,
     },
     LongAnswer,
+    /// So many deltas of one character, as fast as they go.
+    Flood(usize),
     Error,
     Overflow,
     Remember,
     Other,
 }
+
+/// The longest flood.
+const MAX_FLOOD: usize = 100_000;
 
 /// Makes a wish of what follows the verb.
 type Reading = fn(&str) -> Option<Wish>;
@@ -29,6 +34,7 @@ const VERBS: &[(&[&str], Reading)] = &[
     ),
     (&["write ", "写入", "写文件", "写 "], write),
     (&["run ", "执行", "运行"], run),
+    (&["flood "], flood),
     (&["list", "ls", "列出", "文件列表"], list),
     (
         &["remember", "please remember", "记住", "请记住"],
@@ -133,6 +139,12 @@ fn run(rest: &str) -> Option<Wish> {
     } else {
         call("run_command", vec![json!({ "command": command })])
     }
+}
+
+/// "flood 5000": for tests of what a page can take, hence in English only.
+fn flood(rest: &str) -> Option<Wish> {
+    let count: usize = rest.trim().parse().ok()?;
+    Some(Wish::Flood(count.min(MAX_FLOOD)))
 }
 
 /// "list files", "list files in src".
