@@ -160,7 +160,8 @@ pub enum AgentEventKind {
         #[cfg_attr(feature = "bindings", specta(optional))]
         error: Option<AgentError>,
         /// Text of the turn's last response, as the `TurnEnd` hooks left it.
-        assistant_output: String,
+        #[cfg_attr(feature = "bindings", specta(type = String))]
+        assistant_output: Arc<str>,
         /// What the turn cost.
         usage: Usage,
         /// What the session has cost so far.

@@ -264,15 +264,8 @@ async fn an_agent_with_a_provider_alone_is_a_whole_agent() {
     assert!(agent.tools().is_empty());
     assert!(agent.skills().is_empty());
     let session = agent.create_session(Default::default()).await.unwrap();
-    assert_eq!(
-        session
-            .send("/not a skill")
-            .unwrap()
-            .outcome()
-            .await
-            .assistant_output,
-        "ok"
-    );
+    let outcome = session.send("/not a skill").unwrap().outcome().await;
+    assert_eq!(*outcome.assistant_output, *"ok");
     let listed = agent.list_sessions(None, 10).await.unwrap();
     assert!(listed.sessions.is_empty() && listed.next_cursor.is_none());
     assert!(agent.find_sessions("a").await.unwrap().is_empty());

@@ -393,7 +393,7 @@ async fn instructions_and_tools_larger_than_the_window_fail_before_any_call() {
         ..Default::default()
     };
     let turn = rig.session.send_with("again", options).unwrap();
-    assert_eq!(turn.outcome().await.assistant_output, "ok");
+    assert_eq!(*turn.outcome().await.assistant_output, *"ok");
     rig.epilogue().await;
 }
 
@@ -506,7 +506,7 @@ async fn a_window_as_small_as_it_may_be_ends_in_an_error_not_in_a_loop() {
         };
         rig.provider.fall_back(|_| [text("ok"), done()]);
         let turn = rig.session.send_with("back", back).unwrap();
-        assert_eq!(turn.outcome().await.assistant_output, "ok");
+        assert_eq!(*turn.outcome().await.assistant_output, *"ok");
         rig.epilogue().await;
     }
 }

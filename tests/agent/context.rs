@@ -470,7 +470,7 @@ async fn a_turn_that_failed_is_run_again_with_its_note_and_without_a_second_mess
     assert!(turn.cancel());
     turn.outcome().await;
     let again = rig.session.retry_turn().unwrap();
-    assert_eq!(again.outcome().await.assistant_output, "whole");
+    assert_eq!(*again.outcome().await.assistant_output, *"whole");
     let lines = said(&rig.request(2));
     assert_eq!(
         lines,

@@ -69,7 +69,7 @@ async fn dropping_a_turn_does_not_cancel_it() {
     answer.done();
     let outcome = rig.agent.turn(&id).unwrap().outcome().await;
     assert_eq!(outcome.status, TurnEnding::Completed);
-    assert_eq!(outcome.assistant_output, "on and on");
+    assert_eq!(*outcome.assistant_output, *"on and on");
     rig.epilogue().await;
 }
 

@@ -159,10 +159,8 @@ async fn a_session_start_that_is_aborted_frees_the_slot() {
         .create_session(SessionConfig::default())
         .await
         .unwrap();
-    assert_eq!(
-        session.send("hi").unwrap().outcome().await.assistant_output,
-        "answer"
-    );
+    let outcome = session.send("hi").unwrap().outcome().await;
+    assert_eq!(*outcome.assistant_output, *"answer");
     session.close().await.unwrap();
     assert_eq!(lines.all(), ["start", "start", "second", "end"]);
 }

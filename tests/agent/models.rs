@@ -241,10 +241,8 @@ async fn of_two_providers_that_clash_at_run_time_the_first_registered_wins() {
         .await
         .unwrap();
     first.queue([text("mine"), done()]);
-    assert_eq!(
-        session.send("hi").unwrap().outcome().await.assistant_output,
-        "mine"
-    );
+    let outcome = session.send("hi").unwrap().outcome().await;
+    assert_eq!(*outcome.assistant_output, *"mine");
     assert_eq!(second.request_count(), 0);
 }
 

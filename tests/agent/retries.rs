@@ -291,7 +291,7 @@ async fn the_idle_limit_counts_gaps_not_the_whole_answer_and_can_be_off() {
         tokio::time::advance(Duration::from_millis(900)).await;
     }
     answer.done();
-    assert_eq!(turn.outcome().await.assistant_output, "a".repeat(10));
+    assert_eq!(*turn.outcome().await.assistant_output, *"a".repeat(10));
     rig.epilogue().await;
 
     let rig = Rig::with(provider(), config(0), |builder| builder).await;
@@ -301,6 +301,6 @@ async fn the_idle_limit_counts_gaps_not_the_whole_answer_and_can_be_off() {
     tokio::time::advance(Duration::from_secs(86_400)).await;
     answer.text("late");
     answer.done();
-    assert_eq!(turn.outcome().await.assistant_output, "late");
+    assert_eq!(*turn.outcome().await.assistant_output, *"late");
     rig.epilogue().await;
 }

@@ -157,6 +157,6 @@ impl Rig {
     async fn answers(&self, text: &str) {
         let turn = self.session.send(text).expect("the message is accepted");
         let outcome = turn.outcome().await;
-        assert_eq!(outcome.assistant_output, "fine", "{outcome:?}");
+        assert_eq!(*outcome.assistant_output, *"fine", "{outcome:?}");
     }
 }

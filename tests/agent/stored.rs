@@ -123,7 +123,7 @@ async fn a_model_that_says_nothing_leaves_no_message() {
     else {
         panic!("{events:?}");
     };
-    assert_eq!(assistant_output, "");
+    assert_eq!(**assistant_output, *"");
     assert_eq!(rig.provider.request_count(), 1, "no hidden second prompt");
     assert_eq!(
         stored_lines(&rig.stored()),

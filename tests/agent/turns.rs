@@ -38,7 +38,7 @@ async fn a_plain_answer_streams_and_completes() {
     };
     assert_eq!(*status, TurnStatus::Completed);
     assert_eq!(*error, None);
-    assert_eq!(assistant_output, "Hello");
+    assert_eq!(**assistant_output, *"Hello");
     rig.epilogue().await;
 }
 

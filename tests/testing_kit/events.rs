@@ -56,7 +56,7 @@ fn complete() -> AgentEventKind {
     AgentEventKind::TurnComplete {
         status: TurnStatus::Completed,
         error: None,
-        assistant_output: String::new(),
+        assistant_output: "".into(),
         usage: Usage::default(),
         session_usage: Usage::default(),
         context_tokens: 0,

@@ -95,7 +95,8 @@ pub struct TurnOutcome {
     #[cfg_attr(feature = "bindings", specta(type = u32))]
     pub last_sequence: u64,
     /// Text of its last response, as the `TurnEnd` hooks left it.
-    pub assistant_output: String,
+    #[cfg_attr(feature = "bindings", specta(type = String))]
+    pub assistant_output: Arc<str>,
     /// What it cost.
     pub usage: Usage,
 }
@@ -204,9 +205,9 @@ impl TurnLog {
                 (ending, error, assistant_output, usage)
             }
             AgentEventKind::TurnCancelled { usage } => {
-                (TurnEnding::Cancelled, None, String::new(), usage)
+                (TurnEnding::Cancelled, None, Arc::default(), usage)
             }
-            _ => (TurnEnding::Failed, None, String::new(), Usage::default()),
+            _ => (TurnEnding::Failed, None, Arc::default(), Usage::default()),
         };
         TurnOutcome {
             turn_id: Arc::clone(&self.turn_id),

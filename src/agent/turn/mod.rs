@@ -459,7 +459,7 @@ impl TurnRun {
         AgentEventKind::TurnComplete {
             status,
             error,
-            assistant_output: assistant_output.to_string(),
+            assistant_output,
             usage: self.usage,
             session_usage: self.work.usage,
             context_tokens: self.work.context.tokens(),
