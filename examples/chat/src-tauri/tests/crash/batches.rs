@@ -1,10 +1,4 @@
-//! What was written is there after the process was killed, at whatever moment.
-
-#![expect(
-    clippy::indexing_slicing,
-    clippy::unwrap_used,
-    reason = "a test that cannot go on fails"
-)]
+//! The storage alone: batches are there whole, or not at all.
 
 use std::io::{BufRead, BufReader, Write as _};
 use std::path::Path;
@@ -14,7 +8,7 @@ use youyou_agent::SessionStorage;
 use youyou_agent::testing::{at, session_created, user_message};
 use youyou_chat::storage::{Database, SqliteSessions};
 
-const PLACE: &str = "YOUYOU_CHAT_CRASH_TEST";
+const PLACE: &str = "YOUYOU_CHAT_CRASH_BATCHES";
 
 fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread()
@@ -66,7 +60,7 @@ fn a_killed_process_loses_nothing_it_was_told_is_stored_and_leaves_no_half_batch
     first.unwrap();
     for round in 0..12 {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["writer", "--exact", "--ignored", "--nocapture"])
+            .args(["batches::writer", "--exact", "--ignored", "--nocapture"])
             .env(PLACE, &place)
             .stdout(Stdio::piped())
             .spawn()
