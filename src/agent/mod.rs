@@ -355,6 +355,12 @@ impl Agent {
         self.shutdown.run(&self.core, &self.slot).await
     }
 
+    /// Time limit of the whole shutdown.
+    #[cfg(feature = "tauri")]
+    pub(crate) fn shutdown_limit(&self) -> std::time::Duration {
+        std::time::Duration::from_millis(self.core.config.shutdown_timeout_ms)
+    }
+
     async fn run<T: Send + 'static>(
         &self,
         work: impl Future<Output = Result<T, AgentError>> + Send + 'static,

@@ -37,9 +37,9 @@ const PLUGIN_ID: &str = "youyou-agent";
 /// Longest time for building the agent. Each agent plugin has limits of its own within it.
 const BUILD_LIMIT: Duration = Duration::from_secs(120);
 
-/// Longest time that an exit waits. The agent keeps `shutdown_timeout_ms` by itself; this is
-/// for the case that its runtime is blocked.
-const EXIT_LIMIT: Duration = Duration::from_secs(60);
+/// What an exit waits longer than the agent's own `shutdown_timeout_ms`, for the case that
+/// its runtime is blocked.
+const EXIT_MARGIN: Duration = Duration::from_secs(1);
 
 /// The Tauri plugin, with its default options.
 ///

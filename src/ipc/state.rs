@@ -10,7 +10,7 @@ use super::page::Page;
 use super::requests::{Cancelled, Requests};
 use super::run::wait_for;
 use super::subscriptions::Subscriptions;
-use super::{EXIT_LIMIT, commands::TurnAccepted};
+use super::{EXIT_MARGIN, commands::TurnAccepted};
 use crate::agent::contain;
 use crate::agent::error::AgentError;
 use crate::agent::event::AgentEvent;
@@ -149,7 +149,8 @@ impl Ipc {
     pub(super) fn shut_down(&self) {
         self.subscriptions.close_all();
         let agent = self.agent.clone();
-        match wait_for(EXIT_LIMIT, async move { agent.shutdown().await }) {
+        let limit = agent.shutdown_limit() + EXIT_MARGIN;
+        match wait_for(limit, async move { agent.shutdown().await }) {
             Ok(report) => {
                 for problem in report.problems {
                     tracing::warn!(problem, "shutting down the agent");
