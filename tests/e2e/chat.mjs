@@ -5,6 +5,9 @@ import { join } from "node:path";
 import { RunningApp } from "./launch.mjs";
 import { Key, until } from "./webdriver.mjs";
 
+/** What an answer of the demo may take from its first to its last word on a loaded machine. */
+const ANSWER_MS = 60_000;
+
 const testId = (id) => `[data-testid="${id}"]`;
 
 /** Collects the whole thread in one go, so that what is compared belongs to one moment. */
@@ -18,12 +21,16 @@ const LOOK = `
     state: all("turn-state")[0]?.dataset.state ?? null,
     draft: all("composer-input")[0]?.value ?? null,
     sessions: all("session-item").map(text),
+    notices: all("composer-notice").map(text),
+    previews: all("attachment").length,
+    pictures: [...document.querySelectorAll('[data-testid="message-user"] img')].filter((image) => image.naturalWidth > 0).length,
     entries: [...entries].map((element) => ({
       kind: element.dataset.testid,
       text: text(element),
       tool: element.dataset.tool ?? null,
       state: element.dataset.state ?? null,
       code: element.dataset.code ?? null,
+      canRetry: element.querySelector('[data-testid="retry-button"]') !== null,
     })),
   };`;
 
@@ -88,13 +95,14 @@ export class Chat {
         limitMs,
       );
     } catch (error) {
-      error.message += `\nThe screen was: ${JSON.stringify(screen, null, 1)}`;
+      const short = (_, value) => (typeof value === "string" && value.length > 160 ? `${value.slice(0, 80)} … ${value.slice(-80)}` : value);
+      error.message += `\nThe screen was: ${JSON.stringify(screen, short, 1)}`;
       throw error;
     }
   }
 
   untilReady() {
-    return this.until("the chat to open", ({ ready, state }) => ready && state !== null, 30_000);
+    return this.until("the chat to open", ({ ready, state }) => ready && state !== null, ANSWER_MS);
   }
 
   /** Types a message and presses the send button. */
@@ -116,6 +124,7 @@ export class Chat {
   /** Empties the composer the way a person does. */
   async clearDraft() {
     const { draft } = await this.look();
+    if (draft === "") return;
     await this.key(Key.backspace.repeat(draft.length));
     await this.until("an empty composer", (screen) => screen.draft === "");
   }
@@ -130,25 +139,35 @@ export class Chat {
     });
   }
 
-  /** Clicks the session with this text in the sidebar. */
-  async openSession(text) {
-    await until(`the session "${text}" in the sidebar`, async () => {
-      for (const item of await this.browser.all(testId("session-item"))) {
-        if (!(await item.text()).includes(text)) continue;
-        await item.click();
-        return true;
-      }
-      return false;
+  /** Clicks the session with this title in the sidebar. */
+  async openSession(title) {
+    await until(`the session "${title}" in the sidebar`, async () => {
+      // WebKitWebDriver answers no text for these rows, so the page itself is asked which one it is.
+      const { sessions } = await this.look();
+      const item = (await this.browser.all(`${testId("session-item")} .session-open`))[sessions.indexOf(title)];
+      await item?.click();
+      return item !== undefined;
     });
   }
 
+  /** Leaves the session on the screen for a new chat with an empty composer. */
+  async startAnew() {
+    await this.press("new-session");
+    await this.until("a new chat", ({ entries, state }) => entries.length === 0 && state === "idle");
+    await this.clearDraft();
+  }
+
   /** Sends a message, waits for the end of its turn and answers the screen. */
-  async ask(text, limitMs = 30_000) {
+  async ask(text, limitMs = ANSWER_MS) {
     await this.send(text);
     return this.untilAnswered(text, limitMs);
   }
 
-  untilAnswered(text, limitMs) {
+  untilIdle(limitMs = ANSWER_MS) {
+    return this.until("the end of the turn", ({ state }) => state === "idle", limitMs);
+  }
+
+  untilAnswered(text, limitMs = ANSWER_MS) {
     return this.until(
       `the end of the turn "${text}"`,
       ({ said, reply, state }) => said.at(-1)?.includes(text) && reply.some((entry) => entry.text) && state === "idle",
@@ -164,26 +183,65 @@ export class Chat {
     );
   }
 
+  /** Unfolds the tool cards that are folded, so that arguments and results can be read. */
+  async unfoldTools() {
+    // By the page, not by the pointer: every card that opens moves the next one, maybe out of sight.
+    await this.browser.evaluate(`
+      for (const head of document.querySelectorAll('${testId("tool-card")} [aria-expanded="false"]')) head.click();`);
+    return this.until("unfolded tool cards", ({ tools }) => tools.every(({ text }) => text.includes("\n")));
+  }
+
+  /** Gives files to the composer, as its file dialog would. */
+  async attach(...paths) {
+    await (await this.element("file-input")).type(paths.join("\n"));
+  }
+
+  /** Opens another window of the app and switches to it; answers the handles of the first and the second. */
+  async openWindow() {
+    const before = await this.browser.windows();
+    await this.press("new-window");
+    const second = await until("a second window", async () =>
+      (await this.browser.windows()).find((handle) => !before.includes(handle)),
+    );
+    await this.browser.switchTo(second);
+    await this.untilReady();
+    return [before[0], second];
+  }
+
+  /** How many of the page's functions the backend may still call: open channels and unanswered commands. */
+  openCallbacks() {
+    return this.browser.evaluate("return window.__TAURI_INTERNALS__.callbacks.size;");
+  }
+
   async element(id) {
     return until(`${id} to appear`, () => this.browser.find(testId(id)));
   }
 
-  reload() {
-    return this.browser.reload().then(() => this.untilReady());
+  async reload() {
+    await this.browser.reload();
+    await this.untilReady();
+  }
+
+  /** Opens another page of the app. */
+  async go(page) {
+    await this.browser.go(new URL(page, await this.browser.address()).href);
+    await this.untilReady();
   }
 
   /**
    * Writes what is seen as a PNG into the folder.
    *
    * WebKit answers the first screenshot with the frame before the last change, so pictures are taken
-   * until two are the same; a page that keeps moving is taken as it is after some.
+   * until two are the same; a page that keeps moving is taken as the second one shows it.
    */
   async photograph(folder, name) {
     await mkdir(folder, { recursive: true });
+    const { state } = await this.look();
+    await this.browser.screenshot();
     let picture = await this.browser.screenshot();
-    for (let attempt = 0; attempt < 8; attempt += 1) {
+    for (let attempt = 0; state === "idle" && attempt < 8; attempt += 1) {
       const next = await this.browser.screenshot();
-      if (attempt > 0 && next.equals(picture)) break;
+      if (next.equals(picture)) break;
       picture = next;
     }
     const file = join(folder, `${name}.png`);

@@ -18,7 +18,7 @@ export class WebDriverError extends Error {
   }
 }
 
-/** One window of one app, under the control of one driver. */
+/** One app under the control of one driver; commands go to the window it was switched to last. */
 export class Browser {
   #session;
 
@@ -44,6 +44,30 @@ export class Browser {
   /** Closes the window the way a person does; the program then ends by itself. */
   async quit() {
     await this.#call("DELETE", "");
+  }
+
+  /** The handles of all open windows, in no order. */
+  async windows() {
+    return this.#call("GET", "/window/handles");
+  }
+
+  /** Lets all further commands go to this window. */
+  async switchTo(handle) {
+    await this.#call("POST", "/window", { handle });
+  }
+
+  /** Closes the present window alone; another one must be switched to afterwards. */
+  async closeWindow() {
+    await this.#call("DELETE", "/window");
+  }
+
+  async address() {
+    return this.#call("GET", "/url");
+  }
+
+  /** Opens another page in the present window. */
+  async go(url) {
+    await this.#call("POST", "/url", { url });
   }
 
   async reload() {
@@ -94,7 +118,7 @@ export class Element {
     await request("POST", `${this.#address}/click`, {});
   }
 
-  /** Types into it, key by key. */
+  /** Types into it, key by key; a file input takes the path of a file. */
   async type(text) {
     await request("POST", `${this.#address}/value`, { text });
   }

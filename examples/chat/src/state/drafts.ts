@@ -24,6 +24,14 @@ export function saveDraft(sessionId: string | null, text: string): void {
   }
 }
 
+/** What was written before a chat had its id is its own afterwards, with what was attached. */
+export function moveDraft(from: string | null, to: string | null, text: string): void {
+  saveDraft(to, text)
+  // Another window may be writing a new chat of its own.
+  if (loadDraft(from) === text) saveDraft(from, '')
+  keepAttachments(from, [])
+}
+
 /** Unsent attachments by session: too big for the page's storage, so they live as long as the page. */
 const attached = new Map<string, readonly Attachment[]>()
 

@@ -1,9 +1,10 @@
 import { memo, useCallback, useEffect, useLayoutEffect, useRef, useState } from 'react'
+import { flushSync } from 'react-dom'
 import type { ContentBlock, ModelEntry } from 'tauri-plugin-youyou-agent-api'
 import { useTexts } from '../i18n'
 import { COUNT_LIMIT, readAttachment, type Attachment } from '../state/attachments'
 import { catalog } from '../state/catalog'
-import { keepAttachments, loadAttachments, loadDraft, saveDraft } from '../state/drafts'
+import { keepAttachments, loadAttachments, loadDraft, moveDraft, saveDraft } from '../state/drafts'
 import { completeSkill, matchingSkills, skillQuery } from '../state/slash'
 import { useStore } from '../state/store'
 import { AttachmentStrip } from './AttachmentStrip'
@@ -35,6 +36,8 @@ export const Composer = memo(function Composer({ sessionId, phase, model, onSend
   const [active, setActive] = useState(0)
   const input = useRef<HTMLTextAreaElement>(null)
   const picker = useRef<HTMLInputElement>(null)
+  /** The session of now, for what began before a new chat got its id. */
+  const session = useRef(sessionId)
   const idle = phase === 'idle'
 
   const change = (value: string, at: number) => {
@@ -52,6 +55,12 @@ export const Composer = memo(function Composer({ sessionId, phase, model, onSend
     element.style.height = 'auto'
     element.style.height = `${element.scrollHeight}px`
   }, [text])
+
+  // A new chat got its id: what is being written belongs to it from here on.
+  useEffect(() => {
+    if (session.current !== sessionId) moveDraft(session.current, sessionId, input.current?.value ?? '')
+    session.current = sessionId
+  }, [sessionId])
 
   useEffect(() => keepAttachments(sessionId, attachments), [sessionId, attachments])
   useEffect(() => input.current?.focus(), [sessionId])
@@ -92,10 +101,15 @@ export const Composer = memo(function Composer({ sessionId, phase, model, onSend
       for (const one of kept.attachments) if (one.preview) URL.revokeObjectURL(one.preview)
       return
     }
-    // What was typed in the meantime stays, after what came back.
-    setText((now) => (now === '' ? kept.text : `${kept.text}\n${now}`))
-    setAttachments((now) => [...kept.attachments, ...now])
-    saveDraft(sessionId, kept.text)
+    // At once, so that the reason is never seen without the text. What was typed in the meantime
+    // stays, after what came back.
+    const typed = input.current?.value ?? ''
+    const back = typed === '' ? kept.text : `${kept.text}\n${typed}`
+    flushSync(() => {
+      setText(back)
+      setAttachments((now) => [...kept.attachments, ...now])
+    })
+    saveDraft(session.current, back)
     input.current?.focus()
   }
 
