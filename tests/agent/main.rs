@@ -63,4 +63,5 @@ mod tools_refused;
 mod tools_running;
 mod tools_timeouts;
 mod tools_typed;
+mod traces;
 mod turns;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use youyou_agent::testing::{
     Fault, Faults, FaultySessions, InMemorySessions, RecordingTool, ScriptedProvider,
-    SessionOperation, Step, When, call, done, error, kinds, text, text_of,
+    SessionOperation, Step, When, call, done, error, gate, kinds, text, text_of,
 };
 use youyou_agent::{
     AgentError, AgentEvent, AgentEventKind, ChatRequest, ErrorCode, ErrorSource, ProviderErrorKind,
@@ -186,6 +186,41 @@ async fn a_storage_that_is_down_costs_one_wait_and_is_probed_in_the_background()
         faults.count(SessionOperation::Append),
         calls,
         "and came to rest"
+    );
+    rig.epilogue().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_happens_while_the_storage_catches_up_is_not_lost() {
+    let door = Gate::closed();
+    let provider = provider()
+        .reply([call("c1", "mu_write", "{}"), done()])
+        .reply([text("done"), gate(&door), done()]);
+    let (rig, faults) = faulty(provider).await;
+    let catching_up = Gate::closed();
+    faults.fail(SessionOperation::Append, When::Nth(2));
+    faults.inject(
+        SessionOperation::Append,
+        When::Nth(3),
+        Fault::Gate(catching_up.clone()),
+    );
+    let turn = rig.session.send("go").unwrap();
+    // The probe has begun to write what is missing, and the turn goes on meanwhile.
+    catching_up.arrived(1).await;
+    door.open();
+    turn.outcome().await;
+    catching_up.open();
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(
+        stored_lines(&rig.stored()),
+        [
+            "created: go",
+            "user: go",
+            "assistant: <c1 mu_write>",
+            "call c1",
+            "result c1: ok",
+            "assistant: done"
+        ]
     );
     rig.epilogue().await;
 }

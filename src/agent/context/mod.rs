@@ -35,8 +35,6 @@ pub(crate) struct Context {
     /// Cost of system prompt and tool schemas.
     fixed: Quarters,
     calibration: Option<Calibration>,
-    /// Length of `events` when a compaction freed nothing.
-    stalled_at: Option<usize>,
 }
 
 /// A provider's own count, in place of the estimate of what it covered.
@@ -58,7 +56,6 @@ impl Context {
             folded: Normalizer::new(view, None, HashSet::new(), None),
             fixed: 0,
             calibration: None,
-            stalled_at: None,
         }
     }
 
@@ -287,21 +284,10 @@ impl Context {
         self.compaction.as_ref()
     }
 
-    /// Whether a compaction is worth trying.
-    pub(crate) fn may_compact(&self) -> bool {
-        self.stalled_at != Some(self.events.len())
-    }
-
-    /// Remembers that a compaction freed nothing at this length.
-    pub(crate) fn compaction_freed_nothing(&mut self) {
-        self.stalled_at = Some(self.events.len());
-    }
-
     /// Replaces what a compaction removes.
     pub(crate) fn compact(&mut self, record: CompactionRecord) {
         self.compaction = Some(record);
         self.calibration = None;
-        self.stalled_at = None;
         self.drop_compacted();
         self.refold();
     }

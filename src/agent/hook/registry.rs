@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 
 use super::{
     AfterToolUse, BeforeCompact, BeforeToolUse, Hook, HookOutcome, HookResult, OnFault, SessionEnd,
@@ -246,13 +247,24 @@ impl<H: Hook> Tapped<H> {
                 },
             }
         };
-        let answered = tokio::select! {
-            biased;
-            // A fault, so that a handler that guards a tool still guards it.
-            () = self.retired.cancelled() => Err("its plugin was shut down".to_owned()),
-            answered = answer => answered,
+        let span = tracing::info_span!(
+            "hook",
+            hook = H::NAME,
+            plugin = %self.plugin_id,
+            tap = %self.tap.name,
+        );
+        let answered = async {
+            tokio::select! {
+                biased;
+                // A fault, so that a handler that guards a tool still guards it.
+                () = self.retired.cancelled() => Err("its plugin was shut down".to_owned()),
+                answered = answer => answered,
+            }
         };
-        answered?.map_err(|error| error.message)
+        answered
+            .instrument(span)
+            .await?
+            .map_err(|error| error.message)
     }
 
     fn stop(&self, reason: String) -> Stop {

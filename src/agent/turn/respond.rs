@@ -245,7 +245,7 @@ impl TurnRun {
     async fn compact_by_estimate(&mut self) -> Result<bool, Ending> {
         let limit = compaction::threshold(self.core(), &self.model);
         let context = &self.work.context;
-        if context.tokens() <= limit || self.compaction_refused || !context.may_compact() {
+        if context.tokens() <= limit || self.compaction_refused {
             return Ok(false);
         }
         // Compactions count by the estimate; the limit may have been passed by the
@@ -298,10 +298,8 @@ impl TurnRun {
                 }
                 record
             }
-            Attempt::FreesNothing => {
-                self.work.context.compaction_freed_nothing();
-                return Ok(false);
-            }
+            // Found out without a hook or a model call, so it may be asked again.
+            Attempt::FreesNothing => return Ok(false),
             Attempt::Refused(stop) => {
                 self.compaction_refused = true;
                 let refused = format!(
