@@ -60,6 +60,14 @@ pub(super) fn ended_early(service: &str) -> ProviderError {
     )
 }
 
+/// An event without the name that tells what it is.
+pub(super) fn torn(service: &str) -> ProviderError {
+    ProviderError::new(
+        Kind::Network,
+        format!("a part of the answer of {service} was damaged on the way; try again"),
+    )
+}
+
 pub(super) fn missing_key(service: &str) -> String {
     format!("{service} needs an API key; enter one in the settings")
 }

@@ -1,10 +1,15 @@
 //! The vendors that are reached with a key: OpenAI, Anthropic, Gemini, DeepSeek, OpenRouter.
 //!
-//! The crate `genai` speaks their protocols. Known limits of it: it tells parallel calls apart
-//! by their index alone, so a server that gives two whole calls the same index gets them
-//! merged; a call without an index is not seen (that is reported as an error); and where a
-//! server ends lines with CR LF, a chunk that ends between the two cuts an event in half,
-//! which matters for Anthropic's named events only.
+//! The crate `genai` speaks their protocols. What it cannot do, and what becomes of it here:
+//! - It tells parallel calls apart by their index alone. Calls that a server gives the same
+//!   index are taken apart again where each has an id of its own (`calls`); without ids they
+//!   stay one call, whose arguments the agent refuses and shows to the model. A call without
+//!   an index is not seen at all, which is reported as an error.
+//! - Where a server ends lines with CR LF, a packet that ends between the two cuts an event in
+//!   half. For Anthropic's named events that is noticed, and is an error instead of a gap; for
+//!   all others it does no harm.
+//! - An answer of status 200 that is no stream of events, such as an error page, cannot be
+//!   told from a connection that ended early: its text is lost, and it is tried again.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

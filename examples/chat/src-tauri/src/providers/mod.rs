@@ -1,5 +1,6 @@
 //! Where models come from: vendors with a key, local servers, and the offline demo.
 
+mod calls;
 mod catalog;
 mod demo;
 mod failure;

@@ -1,16 +1,19 @@
 //! From genai's stream to the agent's events.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use ::genai::adapter::AdapterKind;
 use ::genai::chat::{
-    ChatStream as GenaiStream, ChatStreamEvent, ContentPart, StopReason as GenaiStop, StreamEnd,
-    ToolCall, Usage as GenaiUsage,
+    ChatFrameSink, ChatStream as GenaiStream, ChatStreamEvent, ContentPart, FrameCtx, RawFrameRef,
+    StopReason as GenaiStop, StreamEnd, ToolCall, Usage as GenaiUsage,
 };
 use futures_util::{Stream, StreamExt, stream};
-use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use youyou_agent::{ChatEvent, ProviderData, ProviderError, ProviderErrorKind, StopReason, Usage};
 
+use super::calls::{Calls, arguments_text};
 use super::failure;
 
 /// What the end of a stream must say to count as one.
@@ -30,23 +33,52 @@ pub(super) fn events(
     inner: GenaiStream,
     service: String,
     marker: EndMarker,
+    torn: Torn,
     cancel: CancellationToken,
 ) -> impl Stream<Item = ChatEvent> + Send {
     let answer = Answer {
         inner: Some(inner),
         queue: VecDeque::new(),
+        calls: Calls::default(),
         service,
         marker,
+        torn,
     };
     stream::unfold(answer, Answer::next).take_until(cancel.cancelled_owned())
+}
+
+/// Told by genai of every frame, remembers whether one lost its name.
+///
+/// Where lines end with CR LF and a packet ends between the two, genai takes one event for
+/// two, the name in the first and the data in the second. Anthropic's events mean nothing
+/// without their names: genai passes them over, and a piece of the answer would be missing.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Torn(Arc<AtomicBool>);
+
+impl Torn {
+    fn happened(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl ChatFrameSink for Torn {
+    fn on_frame(&self, context: &FrameCtx, frame: RawFrameRef<'_>) {
+        let is_named = context.model_iden.adapter_kind == AdapterKind::Anthropic;
+        if is_named && frame.event.is_none() && !frame.data.is_empty() {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
 }
 
 struct Answer {
     /// Gone as soon as the end is known.
     inner: Option<GenaiStream>,
     queue: VecDeque<ChatEvent>,
+    /// Pieces of calls so far.
+    calls: Calls,
     service: String,
     marker: EndMarker,
+    torn: Torn,
 }
 
 impl Answer {
@@ -55,7 +87,13 @@ impl Answer {
             if let Some(event) = self.queue.pop_front() {
                 return Some((event, self));
             }
-            match self.inner.as_mut()?.next().await {
+            let next = self.inner.as_mut()?.next().await;
+            if self.torn.happened() {
+                let error = failure::torn(&self.service);
+                self.fail(error);
+                continue;
+            }
+            match next {
                 Some(Ok(event)) => self.take(event),
                 // After an error object genai reads on to the end: the first error counts.
                 Some(Err(error)) => {
@@ -77,10 +115,9 @@ impl Answer {
                 self.queue.push_back(ChatEvent::reasoning(chunk.content));
             }
             ChatStreamEvent::End(end) => self.end(end),
-            // Call chunks repeat the arguments so far; whole calls come with the end, and so
-            // do signatures.
-            ChatStreamEvent::ToolCallChunk(_)
-            | ChatStreamEvent::ThoughtSignatureChunk(_)
+            // Whole calls come with the end, and so do signatures.
+            ChatStreamEvent::ToolCallChunk(chunk) => self.calls.note(chunk.tool_call),
+            ChatStreamEvent::ThoughtSignatureChunk(_)
             | ChatStreamEvent::Start
             | ChatStreamEvent::Heartbeat => {}
         }
@@ -121,8 +158,12 @@ impl Answer {
                 ),
             ));
         }
-        self.queue
-            .extend(without_fillers(calls).into_iter().map(tool_call));
+        self.queue.extend(
+            std::mem::take(&mut self.calls)
+                .put_right(calls)
+                .into_iter()
+                .map(tool_call),
+        );
         self.queue.push_back(ChatEvent::Done {
             usage: end.captured_usage.and_then(usage),
             stop_reason,
@@ -136,45 +177,12 @@ impl Answer {
     }
 }
 
-/// genai fills a gap in the indices (a server that counts from 1) with copies of the call
-/// that follows, as far as it had come: those must not run.
-fn without_fillers(calls: Vec<ToolCall>) -> Vec<ToolCall> {
-    let squeezed = |call: &ToolCall| -> String {
-        arguments_text(&call.fn_arguments)
-            .split_whitespace()
-            .collect()
-    };
-    let fillers: Vec<bool> = calls
-        .iter()
-        .zip(calls.iter().skip(1))
-        .map(|(call, next)| {
-            call.call_id == next.call_id
-                && call.fn_name == next.fn_name
-                && squeezed(next).starts_with(&squeezed(call))
-        })
-        .chain([false])
-        .collect();
-    calls
-        .into_iter()
-        .zip(fillers)
-        .filter_map(|(call, filler)| (!filler).then_some(call))
-        .collect()
-}
-
 fn tool_call(call: ToolCall) -> ChatEvent {
     ChatEvent::ToolCall {
         arguments: arguments_text(&call.fn_arguments),
         provider_data: call.thought_signatures.as_deref().and_then(provider_data),
         call_id: call.call_id,
         tool_name: call.fn_name,
-    }
-}
-
-/// Arguments that are no JSON come as a string: that is the model's text, for the agent to judge.
-fn arguments_text(arguments: &Value) -> String {
-    match arguments {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
     }
 }
 

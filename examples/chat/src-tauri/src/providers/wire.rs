@@ -8,7 +8,7 @@ use ::genai::{Client, ModelIden, ServiceTarget};
 use tokio_util::sync::CancellationToken;
 use youyou_agent::{Capabilities, ChatRequest, ChatStream, ProviderError};
 
-use super::response::EndMarker;
+use super::response::{EndMarker, Torn};
 use super::{failure, request, response};
 
 /// Where a model server is and what it speaks.
@@ -82,7 +82,8 @@ impl Service {
             auth: AuthData::from_single(key),
             model: ModelIden::new(adapter, model),
         };
-        let options = request::options(request, adapter, can);
+        let torn = Torn::default();
+        let options = request::options(request, adapter, can).with_raw_frame_sink(torn.clone());
         let answer = line
             .models
             .exec_chat_stream(target, request::build(request, adapter), Some(&options))
@@ -96,6 +97,7 @@ impl Service {
             answer.stream,
             self.name.clone(),
             marker,
+            torn,
             cancel,
         )))
     }

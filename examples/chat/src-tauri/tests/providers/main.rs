@@ -8,7 +8,9 @@
     reason = "a test that cannot go on fails"
 )]
 
+mod calls;
 mod failures;
+mod live;
 mod local;
 mod server;
 mod streams;

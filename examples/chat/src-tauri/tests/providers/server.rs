@@ -124,18 +124,25 @@ pub(crate) fn stream(body: impl AsRef<[u8]>) -> Step {
     Step::Send(bytes)
 }
 
-/// One step per byte, in chunked encoding.
-pub(crate) fn byte_by_byte(body: &str) -> Vec<Step> {
+/// One step per piece, in chunked encoding.
+pub(crate) fn pieces(pieces: &[impl AsRef<[u8]>]) -> Vec<Step> {
     let head =
         "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
-    let bytes = body
-        .bytes()
-        .map(|byte| [b"1\r\n", [byte].as_slice(), b"\r\n"].concat());
+    let chunk = |piece: &[u8]| {
+        let length = format!("{:x}\r\n", piece.len());
+        [length.as_bytes(), piece, b"\r\n"].concat()
+    };
     std::iter::once(head.as_bytes().to_vec())
-        .chain(bytes)
+        .chain(pieces.iter().map(|piece| chunk(piece.as_ref())))
         .chain([b"0\r\n\r\n".to_vec()])
         .map(Step::Send)
         .collect()
+}
+
+/// One step per byte.
+pub(crate) fn byte_by_byte(body: &str) -> Vec<Step> {
+    let bytes: Vec<[u8; 1]> = body.bytes().map(|byte| [byte]).collect();
+    pieces(&bytes)
 }
 
 /// An answer with a status other than 200.

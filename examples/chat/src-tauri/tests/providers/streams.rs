@@ -101,20 +101,6 @@ async fn a_repeated_name_is_set_and_not_appended() {
     assert_eq!(openai(vec![stream(body)]).await, expected);
 }
 
-#[tokio::test]
-async fn a_server_that_counts_calls_from_one_gets_each_run_once() {
-    let body = delta(
-        r#"{"tool_calls":[{"index":1,"id":"a","function":{"name":"echo","arguments":"{\"q\":"}}]}"#,
-    ) + &delta(r#"{"tool_calls":[{"index":1,"function":{"arguments":"1}"}}]}"#)
-        + &finish("tool_calls")
-        + DONE;
-    let expected = [
-        ChatEvent::tool_call("a", "echo", r#"{"q":1}"#),
-        done(StopReason::ToolUse),
-    ];
-    assert_eq!(openai(vec![stream(body)]).await, expected);
-}
-
 // E4
 #[tokio::test]
 async fn comments_keep_alives_and_blank_events_are_passed_over() {

@@ -6,7 +6,7 @@ use youyou_agent::{
     ProviderErrorKind, StopReason, ToolResultMessage, UserMessage, UserOrigin,
 };
 
-use super::server::{DONE, Server, finish, stream, text};
+use super::server::{DONE, Server, finish, pieces, stream, text};
 use super::{call, done, provider, request, user};
 
 fn anthropic(frames: &[(&str, serde_json::Value)]) -> String {
@@ -152,6 +152,46 @@ async fn anthropic_may_cache_the_stable_prompt_and_the_history() {
     assert_eq!(system[0]["text"], "rules");
     assert!(system[0].get("cache_control").is_some());
     assert_eq!(system[1], json!({ "type": "text", "text": "today" }));
+}
+
+#[tokio::test]
+async fn an_event_of_anthropic_that_lost_its_name_is_an_error_and_no_gap() {
+    let text = |text: &str| {
+        anthropic(&[(
+            "content_block_delta",
+            json!({ "index": 0, "delta": { "type": "text_delta", "text": text } }),
+        )])
+    };
+    let begin = anthropic(&[(
+        "content_block_start",
+        json!({ "index": 0, "content_block": { "type": "text", "text": "" } }),
+    )]);
+    let end = anthropic(&[("message_stop", json!({ "type": "message_stop" }))]);
+    let lines = |body: String| body.replace('\n', "\r\n");
+    let ask = async |script| {
+        let server = Server::start(vec![script]).await;
+        let provider = provider("anthropic", &server.url);
+        call(&provider, request("claude-sonnet-4-5", vec![user("hi")])).await
+    };
+
+    // In one packet the ends of lines do no harm.
+    let whole = ask(vec![stream(lines(
+        begin.clone() + &text("a") + &text("b") + &end,
+    ))])
+    .await;
+    assert_eq!(whole.first(), Some(&ChatEvent::text("ab")));
+
+    // Cut between CR and LF, after the name of "b".
+    let before = lines(begin + &text("a"));
+    let torn = lines(text("b"));
+    let (name, data) = torn.split_at(torn.find('\n').unwrap());
+    let rest = data.to_owned() + &lines(text("c") + &end);
+    let events = ask(pieces(&[&(before + name), &rest])).await;
+    assert!(
+        matches!(events.as_slice(), [ChatEvent::TextDelta { text }, ChatEvent::Error(error)]
+            if text == "a" && error.kind == ProviderErrorKind::Network),
+        "{events:?}"
+    );
 }
 
 #[tokio::test]
