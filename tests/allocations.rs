@@ -67,17 +67,17 @@ fn the_counter_counts_what_grows_and_the_most_that_is_held() {
 #[test]
 fn a_delta_costs_two_allocations() {
     // One of them is the model's own text, the other the text the subscriber gets.
-    hold(&ours::run(&once("stream10k")), 2.02, 300.0);
+    hold(&ours::run(&once("stream10k")), 2.02, 220.0);
 }
 
 #[test]
 fn a_round_costs_no_allocation_more_than_today() {
-    hold(&ours::run(&rounds_after(0)), 39.5, 7_000.0);
+    hold(&ours::run(&rounds_after(0)), 39.5, 6_950.0);
 }
 
 #[test]
 fn a_call_among_sixteen_costs_no_allocation_more_than_today() {
-    hold(&ours::run(&once("par16")), 30.5, 8_200.0);
+    hold(&ours::run(&once("par16")), 30.5, 7_600.0);
 }
 
 #[test]
@@ -106,10 +106,11 @@ fn an_idle_hook_handler_costs_one_allocation() {
         hooks: 8,
         ..rounds_after(0)
     });
-    // Each of the eight is tapped into both hooks of a tool call.
+    // Each of the eight is tapped into both hooks of a tool call; a hook with handlers costs
+    // two allocations beside theirs.
     let per_handler = (with.allocs - without.allocs) / 16.0;
     assert!(
-        per_handler <= 1.15,
-        "{per_handler} allocations per handler that does nothing, the limit is 1.15"
+        per_handler <= 1.27,
+        "{per_handler} allocations per handler that does nothing, the limit is 1.27"
     );
 }

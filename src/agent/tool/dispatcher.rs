@@ -120,7 +120,12 @@ impl Dispatcher<'_> {
             Ok(checked) => checked,
             Err(error) => return vec![self.rejected(call, &error).await],
         };
-        let allowed = self.before(call, tool, arguments).await;
+        // On the heap, and only where there are hooks: the future of a call stays small.
+        let allowed = if self.taps.before_tool_use.is_empty() {
+            Ok(arguments)
+        } else {
+            Box::pin(self.before(call, tool, arguments)).await
+        };
         if self.cancel.is_cancelled() {
             return vec![self.unreached(call, CANCELLED, None).await];
         }
@@ -137,7 +142,11 @@ impl Dispatcher<'_> {
             .await;
         self.publish_start(call, &arguments);
         let outcome = self.execute(call, tool, &arguments).await;
-        let outcome = self.after(call, outcome).await;
+        let outcome = if self.taps.after_tool_use.is_empty() {
+            outcome
+        } else {
+            Box::pin(self.after(call, outcome)).await
+        };
         vec![started, self.finish(call, outcome).await]
     }
 
@@ -166,9 +175,6 @@ impl Dispatcher<'_> {
         tool: &Tool,
         arguments: Arc<Value>,
     ) -> Result<Arc<Value>, AgentError> {
-        if self.taps.before_tool_use.is_empty() {
-            return Ok(arguments);
-        }
         let payload = BeforeToolUse {
             session_id: Arc::clone(self.log.session_id()),
             turn_id: Arc::clone(self.log.turn_id()),
@@ -255,9 +261,6 @@ impl Dispatcher<'_> {
 
     /// Runs the `AfterToolUse` hooks over what the model will see.
     async fn after(&self, call: &Call, outcome: Outcome) -> Outcome {
-        if self.taps.after_tool_use.is_empty() {
-            return outcome;
-        }
         let payload = AfterToolUse {
             session_id: Arc::clone(self.log.session_id()),
             turn_id: Arc::clone(self.log.turn_id()),
