@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { onStage, words } from "./stage.mjs";
 
 onStage("two windows", {}, (stage) => {
+  // F5, F7
   stage.promise("show one turn live, and each can stop it", async () => {
     const { chat } = stage;
     await chat.ask("hello");
@@ -23,7 +24,6 @@ onStage("two windows", {}, (stage) => {
     const here = await chat.untilIdle();
     assert.equal(words(here.answers.at(-1)), words(there.answers.at(-1)), "both have the same words");
 
-    // F5, F7
     await chat.send("long answer");
     await chat.browser.switchTo(second);
     await chat.untilStreaming(100);
