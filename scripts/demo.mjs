@@ -5,7 +5,7 @@ import { Chat } from "../tests/e2e/chat.mjs";
 import { Display, createDataFolder, removeDataFolder } from "../tests/e2e/launch.mjs";
 import { Problem, root } from "./process.mjs";
 
-const QUESTIONS = ["hello", "list files"];
+const QUESTIONS = ["hello", "list files", "read README.md and Cargo.toml"];
 const PICTURES = join(root, "target", "demo");
 
 /** Drives the program; anything that is not a whole conversation with a tool call is a `Problem`. */
@@ -19,7 +19,8 @@ export async function demonstrate(program) {
     const pictures = [await chat.photograph(PICTURES, "1-opened")];
     let tools = 0;
     for (const [index, question] of QUESTIONS.entries()) {
-      const { reply } = await chat.ask(question);
+      await chat.ask(question);
+      const { reply } = await chat.unfoldTools();
       tell("You", question);
       for (const entry of reply) tell(...said(entry));
       tools += reply.filter(({ kind, state }) => kind === "tool-card" && state === "done").length;
@@ -37,8 +38,9 @@ export async function demonstrate(program) {
   }
 }
 
-function said({ kind, tool, state, code, text }) {
-  if (kind === "tool-card") return [`Tool ${tool} (${state})`, text];
+function said(entry) {
+  const { kind, tool, state, code, text } = entry;
+  if (kind === "tool-card") return [`Tool ${tool} (${state})`, `arguments: ${entry.arguments}\nresult:\n${entry.output.trimEnd()}`];
   if (kind === "error-note") throw new Error(`the app showed the error ${code}: ${text}`);
   return ["Answer", text];
 }

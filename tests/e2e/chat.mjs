@@ -14,6 +14,11 @@ const testId = (id) => `[data-testid="${id}"]`;
 const LOOK = `
   const all = (id) => [...document.querySelectorAll('[data-testid="' + id + '"]')];
   const text = (element) => element.innerText.trim();
+  const isTool = (element) => element.dataset.testid === "tool-card";
+  // Tool cards are inside the answer that made the calls; here they are entries of their own.
+  const own = (element) => (element.dataset.testid === "message-assistant"
+    ? [...element.children].filter((child) => !isTool(child)).map(text).filter(Boolean).join("\\n")
+    : text(element));
   const entries = document.querySelectorAll(
     '[data-testid="message-user"], [data-testid="message-assistant"], [data-testid="tool-card"], [data-testid="error-note"]');
   return {
@@ -26,7 +31,9 @@ const LOOK = `
     pictures: [...document.querySelectorAll('[data-testid="message-user"] img')].filter((image) => image.naturalWidth > 0).length,
     entries: [...entries].map((element) => ({
       kind: element.dataset.testid,
-      text: text(element),
+      text: own(element),
+      arguments: isTool(element) ? element.querySelector("pre:not([data-testid])")?.innerText ?? null : null,
+      output: isTool(element) ? element.querySelector('[data-testid="tool-output"]')?.innerText ?? null : null,
       tool: element.dataset.tool ?? null,
       state: element.dataset.state ?? null,
       code: element.dataset.code ?? null,
@@ -56,6 +63,11 @@ export class Chat {
 
   get browser() {
     return this.#app.browser;
+  }
+
+  /** The resident memory of the app and of its pages, in bytes. */
+  memory() {
+    return this.#app.memory();
   }
 
   close() {
@@ -188,7 +200,7 @@ export class Chat {
     // By the page, not by the pointer: every card that opens moves the next one, maybe out of sight.
     await this.browser.evaluate(`
       for (const head of document.querySelectorAll('${testId("tool-card")} [aria-expanded="false"]')) head.click();`);
-    return this.until("unfolded tool cards", ({ tools }) => tools.every(({ text }) => text.includes("\n")));
+    return this.until("unfolded tool cards", ({ tools }) => tools.every((tool) => tool.output !== null));
   }
 
   /** Gives files to the composer, as its file dialog would. */

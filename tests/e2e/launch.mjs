@@ -4,7 +4,7 @@ import { spawn } from "node:child_process";
 import { mkdtemp, readFile, readdir, rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { Browser, until } from "./webdriver.mjs";
 
 /** A virtual screen, shared by the apps that are started on it one after the other. */
@@ -48,10 +48,13 @@ export async function removeDataFolder(folder) {
 export class RunningApp {
   #driver;
   #log;
+  /** The file name of the program, as the kernel's short names begin. */
+  #program;
 
-  constructor(driver, log, browser) {
+  constructor(driver, log, browser, program) {
     this.#driver = driver;
     this.#log = log;
+    this.#program = basename(program);
     this.browser = browser;
   }
 
@@ -72,7 +75,7 @@ export class RunningApp {
       await Promise.race([failed, until("WebKitWebDriver to be ready", () => Browser.isReady(address))]);
       const browser = await Browser.start(address, program);
       await browser.resize(size.width, size.height);
-      return new RunningApp(driver, log, browser);
+      return new RunningApp(driver, log, browser, program);
     } catch (error) {
       await endTree(driver);
       throw new Error(`The app could not be started: ${error.message}\n${log.join("")}`, { cause: error });
@@ -82,6 +85,16 @@ export class RunningApp {
   /** What the app and the driver wrote so far. */
   get output() {
     return this.#log.join("");
+  }
+
+  /** The resident memory of the app itself and of its web pages, in bytes. */
+  async memory() {
+    const used = { app: 0, web: 0 };
+    for (const { pid, name } of await descendants(this.#driver.pid)) {
+      const kind = this.#program.startsWith(name) ? "app" : name.startsWith("WebKitWebProces") ? "web" : null;
+      if (kind) used[kind] += await residentBytes(pid);
+    }
+    return used;
   }
 
   /** Closes the window, so that the app shuts down in order; whatever is left after that is killed. */
@@ -165,6 +178,12 @@ async function processes() {
     if (stat === null) return [];
     // The program's name is in parentheses and may contain blanks: count the fields after it.
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    return [{ pid: Number.parseInt(stat, 10), state: fields[0], parent: Number(fields[1]), started: fields[19] }];
+    const name = stat.slice(stat.indexOf("(") + 1, stat.lastIndexOf(")"));
+    return [{ pid: Number.parseInt(stat, 10), name, state: fields[0], parent: Number(fields[1]), started: fields[19] }];
   });
+}
+
+async function residentBytes(pid) {
+  const status = await readFile(`/proc/${pid}/status`, "utf8").catch(() => "");
+  return Number(status.match(/^VmRSS:\s+(\d+) kB$/m)?.[1] ?? 0) * 1024;
 }

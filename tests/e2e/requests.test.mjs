@@ -15,7 +15,7 @@ onStage("requests in the real window", { shared: true }, (stage) => {
     assert.match(reply.at(-1).text, /README\.md/, "the answer knows what the tool found");
     const { tools } = await stage.chat.unfoldTools();
     await stage.photograph("tool-call");
-    assert.match(tools[0].text, /README\.md/, "the card shows the tool's result");
+    assert.match(tools[0].output, /README\.md/, "the card shows the tool's result");
   });
 
   stage.promise("two files read at once are two cards, each with its own file", async () => {
@@ -26,8 +26,9 @@ onStage("requests in the real window", { shared: true }, (stage) => {
     ]);
     const { tools } = await stage.chat.unfoldTools();
     await stage.photograph("two-tools");
-    assert.match(tools[0].text, /README\.md/);
-    assert.match(tools[1].text, /\[package\]/);
+    assert.deepEqual(tools.map((tool) => JSON.parse(tool.arguments)), [{ path: "README.md" }, { path: "Cargo.toml" }]);
+    assert.match(tools[0].output, /Your workspace/);
+    assert.match(tools[1].output, /\[package\]/);
   });
 
   stage.promise("a file written by a tool is in the workspace", async () => {
@@ -106,7 +107,6 @@ onStage("requests in the real window", { shared: true }, (stage) => {
     assert.equal(answers.at(-1), Array(2_000).fill("abcdefghi").join(" "));
     await stage.photograph("burst");
     const longest = await chat.browser.evaluate("return window.longestFrame;");
-    console.log(longest);
     assert.ok(longest < 2_000, `the page stood still for ${Math.round(longest)} ms`);
   });
 

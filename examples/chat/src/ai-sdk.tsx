@@ -108,7 +108,7 @@ function PartView({ part }: { part: MessagePart }) {
           <summary>
             {part.toolName} {JSON.stringify(part.input)}
           </summary>
-          <pre>{part.state === 'output-error' ? part.errorText : String(part.output ?? '')}</pre>
+          <pre data-testid="tool-output">{part.state === 'output-error' ? part.errorText : String(part.output ?? '')}</pre>
         </details>
       )
     default:

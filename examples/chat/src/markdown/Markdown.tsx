@@ -6,9 +6,10 @@ import { useTexts } from '../i18n'
 import { openExternal } from '../backend'
 import { cut, noBlocks } from './blocks'
 import { CodeBlock } from './CodeBlock'
+import { joinIdeographs } from './ideographs'
 
 // react-markdown shows raw HTML as text as long as no plugin revives it: none does here.
-const plugins = [remarkGfm]
+const plugins = [remarkGfm, joinIdeographs]
 
 const components: Components = {
   a: ({ href, children }) => <ExternalLink href={href ?? ''}>{children}</ExternalLink>,

@@ -45,7 +45,8 @@ export function Notices({ shown, loadError, elsewhere, refusal }: Props) {
           <div className="composer-notice bad" role="alert" data-testid="error-note" data-code={refusal.code}>
             <Icon name="failed" />
             <span>
-              <strong>{refusal.code}</strong> {refusal.message} {t.advice[refusal.code]}
+              <strong>{refusal.code}</strong> {refusal.message}
+              <span className="advice">{t.advice[refusal.code]}</span>
             </span>
             <button
               type="button"

@@ -1,0 +1,95 @@
+// `npm run soak -- --turns 1000`: many turns through the real window, and what they leave behind.
+// It fails when memory or open channels grew beyond what is stated here.
+import { parseArgs } from "node:util";
+import { Chat } from "../tests/e2e/chat.mjs";
+import { Display, createDataFolder, removeDataFolder } from "../tests/e2e/launch.mjs";
+import { buildApp } from "./app.mjs";
+import { prepareMachine } from "./machine.mjs";
+import { Problem, main } from "./process.mjs";
+
+const MB = 1024 * 1024;
+
+/** Turns before the first measurement: by then every code path has been compiled and every cache is filled. */
+const WARM_UP = 30;
+
+/** Turns whose measurements make one figure: a single one depends on when garbage was collected last. */
+const SAMPLE = 10;
+
+/** Turns in one chat; then a new one begins, so that what grows is a leak and not a long thread. */
+const PER_CHAT = 10;
+
+/** How much more the processes may hold at the end than after the warm-up, whatever the number of turns. */
+const BOUND = { app: 24 * MB, web: 64 * MB };
+
+/** Every way in which a turn can end, and the tools. `null` is a long answer that is stopped. */
+const TURNS = ["hello", "list files", "read README.md and Cargo.toml", "flood 2000", "error", "overflow", null, "read nowhere.txt"];
+
+await main(async () => {
+  const { values } = parseArgs({ options: { turns: { type: "string", default: "100" } } });
+  const turns = Number(values.turns);
+  if (!Number.isInteger(turns) || turns < WARM_UP + 2 * SAMPLE) {
+    throw new Problem(`--turns must be a whole number of at least ${WARM_UP + 2 * SAMPLE}: ${WARM_UP} warm the app up, and ${SAMPLE} are measured at both ends.`);
+  }
+  await prepareMachine({ drive: true });
+  const program = process.env.YOUYOU_CHAT_PROGRAM ?? (await buildApp());
+  const display = await Display.start();
+  const dataFolder = await createDataFolder();
+  let chat;
+  try {
+    chat = await Chat.open({ program, display, dataFolder });
+    return await soak(chat, turns);
+  } finally {
+    await chat?.close();
+    await display.stop();
+    await removeDataFolder(dataFolder);
+  }
+});
+
+async function soak(chat, turns) {
+  console.log(`\n▸ ${turns} turns through the real window\n`);
+  const samples = [];
+  for (let turn = 0; turn < turns; turn += 1) {
+    if (turn % PER_CHAT === 0) await chat.startAnew();
+    await take(chat, TURNS[turn % TURNS.length]);
+    samples.push({ ...(await chat.memory()), callbacks: await chat.openCallbacks() });
+    if ((turn + 1) % 25 === 0) console.log(`  ${String(turn + 1).padStart(5)} turns: ${described(samples.at(-1))}`);
+  }
+  const before = figure(samples.slice(WARM_UP, WARM_UP + SAMPLE));
+  const after = figure(samples.slice(-SAMPLE));
+  console.log(`\nafter the warm-up: ${described(before)}\nat the end:        ${described(after)}`);
+
+  const leaks = [];
+  for (const process of ["app", "web"]) {
+    const grown = after[process] - before[process];
+    if (grown > BOUND[process]) leaks.push(`the ${process} process grew by ${megabytes(grown)}, the bound is ${megabytes(BOUND[process])}`);
+  }
+  if (after.callbacks > before.callbacks) leaks.push(`open callbacks of the page grew from ${before.callbacks} to ${after.callbacks}`);
+  for (const leak of leaks) console.error(`✗ ${leak}`);
+  if (leaks.length === 0) console.log(`✓ ${turns} turns left nothing behind (bounds: app ${megabytes(BOUND.app)}, web ${megabytes(BOUND.web)}, no callback)`);
+  return leaks.length === 0 ? 0 : 1;
+}
+
+async function take(chat, text) {
+  if (text !== null) {
+    await chat.ask(text);
+    return;
+  }
+  await chat.send("long answer");
+  await chat.untilStreaming(50);
+  await chat.press("stop-button");
+  await chat.untilIdle();
+}
+
+/** The middle of the samples, by each of their values. */
+function figure(samples) {
+  const middle = (key) => samples.map((sample) => sample[key]).sort((a, b) => a - b)[Math.floor(samples.length / 2)];
+  return { app: middle("app"), web: middle("web"), callbacks: middle("callbacks") };
+}
+
+function described({ app, web, callbacks }) {
+  return `app ${megabytes(app)}, web ${megabytes(web)}, ${callbacks} open callbacks`;
+}
+
+function megabytes(bytes) {
+  return `${(bytes / MB).toFixed(1)} MB`;
+}
