@@ -71,7 +71,7 @@ async function measureAll(workloads, programs, { passes, quick }) {
       if (!passed) continue;
       cells[name][program.name] = joined(passed);
       // The memory of one turn is that of a process that ran one: leftovers of earlier ones are not its own.
-      if (peakKb) cells[name][program.name].peak_kb = (await measure(program, name, [ONE_TURN])).peak_kb;
+      if (peakKb) Object.assign(cells[name][program.name], memoryOf(await measure(program, name, [ONE_TURN])));
     }
   }
   return cells;
@@ -96,6 +96,10 @@ function joined(passed) {
   };
 }
 
+function memoryOf({ peak_kb, file_kb, heap_peak_bytes }) {
+  return { peak_kb, file_kb, heap_peak_bytes };
+}
+
 function print(workloads, programs, report) {
   const names = programs.map(({ name }) => name);
   console.log(`\n${report.cpu}, ${report.cores} cores, ${report.rust}; load ${report.loadAtStart} at the start, ${report.loadAtEnd} at the end`);
@@ -108,6 +112,12 @@ function print(workloads, programs, report) {
     const cells = report.workloads[name];
     const counts = names.map((peer) => cells[peer]?.allocs != null && `${digits(cells[peer].allocs)}, ${digits(cells[peer].alloc_bytes)}`);
     return [`${name} (${unit})`, ...counts];
+  });
+  const ofMemory = workloads.filter(({ peakKb }) => peakKb);
+  table("memory of a process that ran one turn, MB: resident at most, of it program and libraries, heap of the turn", ["workload", ...names], ofMemory, ({ name }) => {
+    const mb = (value) => (value === undefined ? "–" : digits(value / 2 ** 20));
+    const memory = ({ peak_kb, file_kb, heap_peak_bytes }) => [peak_kb * 1024, file_kb && file_kb * 1024, heap_peak_bytes].map(mb).join(", ");
+    return [name, ...names.map((peer) => report.workloads[name][peer] && memory(report.workloads[name][peer]))];
   });
   const verdicts = workloads.flatMap(({ name }) => report.goals[name].map((verdict) => ({ name, ...verdict })));
   table("goals (scaled: met in the goal's distance from the floor)", ["workload", "goal", "measured", "met"], verdicts, ({ name, goal, measured, met }) => [name, goal, measured, met]);

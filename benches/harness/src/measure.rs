@@ -30,6 +30,9 @@ pub struct Cell {
     pub heap_peak_bytes: i64,
     /// The most resident memory of the process so far, in KiB; not divided.
     pub peak_kb: u64,
+    /// How much of it now are pages of the program and its libraries: they are read from disk and
+    /// shared, and are there whether or not a turn runs.
+    pub file_kb: u64,
 }
 
 /// What one measured part cost.
@@ -139,14 +142,15 @@ pub fn measure<P>(
         allocs: per_unit(sorted(|sample| sample.counted.allocations as f64)[middle]),
         alloc_bytes: per_unit(sorted(|sample| sample.counted.bytes as f64)[middle]),
         heap_peak_bytes: sorted(|sample| sample.heap_peak as f64)[middle] as i64,
-        peak_kb: resident_peak_kb(),
+        peak_kb: status_kb("VmHWM:"),
+        file_kb: status_kb("RssFile:"),
     }
 }
 
-/// 0 where the system does not tell.
-fn resident_peak_kb() -> u64 {
+/// A figure of this process; 0 where the system does not tell.
+fn status_kb(name: &str) -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find(|line| line.starts_with("VmHWM:"));
+    let line = status.lines().find(|line| line.starts_with(name));
     line.and_then(|line| line.split_whitespace().nth(1)?.parse().ok())
         .unwrap_or_default()
 }
