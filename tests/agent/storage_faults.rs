@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use youyou_agent::testing::{
-    Fault, Faults, FaultySessions, InMemorySessions, RecordingTool, ScriptedProvider,
+    Fault, Faults, FaultySessions, Gate, InMemorySessions, RecordingTool, ScriptedProvider,
     SessionOperation, Step, When, call, done, error, gate, kinds, text, text_of,
 };
 use youyou_agent::{
