@@ -4,19 +4,18 @@ use std::time::Duration;
 
 use youyou_agent::testing::{
     Fault, Faults, FaultySessions, Gate, InMemorySessions, RecordingTool, ScriptedProvider,
-    SessionOperation, Step, When, call, done, error, gate, kinds, text, text_of,
+    SessionOperation, When, call, done, gate, kinds, text,
 };
 use youyou_agent::{
-    AgentError, AgentEvent, AgentEventKind, ChatRequest, ErrorCode, ErrorSource, ProviderErrorKind,
-    ResumeOptions, SessionConfig,
+    AgentError, AgentEvent, AgentEventKind, ErrorCode, ErrorSource, ResumeOptions, SessionConfig,
 };
 
-use crate::histories::{asks_for_summary, compacting};
-use crate::rig::{Rig, config, provider};
+use crate::histories::compacting;
+use crate::rig::{Rig, provider};
 use crate::said::{said, stored_lines};
 
 /// A rig whose storage goes wrong as the faults say.
-async fn faulty(provider: ScriptedProvider) -> (Rig, Faults<SessionOperation>) {
+pub(crate) async fn faulty(provider: ScriptedProvider) -> (Rig, Faults<SessionOperation>) {
     let storage = InMemorySessions::new();
     let wrapped = FaultySessions::new(storage.clone());
     let faults = wrapped.faults().clone();
@@ -39,7 +38,7 @@ fn errors(events: &[AgentEvent]) -> Vec<&AgentError> {
         .collect()
 }
 
-fn storage_errors(events: &[AgentEvent]) -> usize {
+pub(crate) fn storage_errors(events: &[AgentEvent]) -> usize {
     let errors = errors(events);
     errors
         .iter()
@@ -48,7 +47,7 @@ fn storage_errors(events: &[AgentEvent]) -> usize {
 }
 
 /// Whether the first write of the turn failed, so that nothing of it is kept.
-fn was_not_begun(events: &[AgentEvent]) -> bool {
+pub(crate) fn was_not_begun(events: &[AgentEvent]) -> bool {
     kinds(events) == ["turnStarted", "error", "turnComplete"] && storage_errors(events) == 1
 }
 
@@ -332,7 +331,7 @@ async fn every_call_of_a_storage_that_fails_is_an_error_that_says_what_failed() 
     }
 }
 
-fn every_fault() -> Vec<Fault> {
+pub(crate) fn every_fault() -> Vec<Fault> {
     vec![
         Fault::Error("down".to_owned()),
         Fault::ErrorAfter("connection lost".to_owned()),
@@ -340,119 +339,6 @@ fn every_fault() -> Vec<Fault> {
         Fault::HangAfter,
         Fault::Panic("poisoned".to_owned()),
     ]
-}
-
-/// Answers by what was said last, so that a turn that fails shifts nothing.
-fn by_the_last_word(request: &ChatRequest) -> Vec<Step> {
-    if asks_for_summary(request) {
-        return vec![text("SUMMARY"), done()];
-    }
-    let lines = said(request);
-    let last = lines.last().unwrap().as_str();
-    match last {
-        "user: tools" => vec![
-            text("first"),
-            call("", "ro_echo", "{}"),
-            call("", "mu_write", "{}"),
-            done(),
-        ],
-        "user: at once" => vec![
-            call("", "ro_echo", "{}"),
-            call("", "ro_echo", "{}"),
-            call("", "nothing", "{}"),
-            done(),
-        ],
-        "user: fail" => vec![text("par"), error(ProviderErrorKind::Other, "broken")],
-        "user: quiet" => vec![done()],
-        _ => vec![text("answer"), done()],
-    }
-}
-
-const STEPS: [&str; 8] = [
-    "hello", "tools", "fail", "quiet", "compact", "at once", "fail", "bye",
-];
-
-/// Goes through all steps. Answers the pieces of text that turns showed which began.
-async fn go_through(rig: &Rig) -> Vec<String> {
-    let mut shown = Vec::new();
-    for step in STEPS {
-        if step == "compact" {
-            // A failure of the storage is told here, too; the session goes on.
-            let _outcome = rig.session.compact().await;
-            continue;
-        }
-        let events = rig.send(step).await;
-        assert!(storage_errors(&events) <= 1, "told once: {events:#?}");
-        if !was_not_begun(&events) {
-            shown.extend(
-                events
-                    .iter()
-                    .map(|event| text_of(std::slice::from_ref(event))),
-            );
-        }
-    }
-    shown.retain(|text| !text.is_empty());
-    shown
-}
-
-async fn writes_of_all_steps() -> usize {
-    let (rig, faults) = faulty(provider().always(by_the_last_word)).await;
-    go_through(&rig).await;
-    faults.count(SessionOperation::Append)
-}
-
-#[tokio::test(start_paused = true)]
-async fn whichever_write_fails_and_however_nothing_that_was_shown_is_lost() {
-    // D7, D8: every n-th write, once and from then on, and every kind of failure
-    let writes = writes_of_all_steps().await;
-    assert!(writes > 15, "{writes}");
-    for n in 1..=writes {
-        for fault in every_fault() {
-            for when in [When::Nth(n), When::From(n)] {
-                let (mut rig, faults) = faulty(provider().always(by_the_last_word)).await;
-                faults.inject(SessionOperation::Append, when, fault.clone());
-                let shown = go_through(&rig).await;
-                faults.heal();
-                rig.send("live").await;
-                let live = said(&rig.provider.last_request().unwrap());
-                rig.reopen().await;
-                rig.send("resumed").await;
-                let resumed = said(&rig.provider.last_request().unwrap());
-                assert_eq!(resumed[..live.len()], live, "{when:?} {fault:?}");
-                let stored = stored_lines(&rig.stored()).join("\n");
-                for text in shown {
-                    assert!(stored.contains(&text), "{when:?} {fault:?}: lost {text:?}");
-                }
-                rig.epilogue().await;
-            }
-        }
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn whatever_a_storage_holds_when_it_went_down_can_be_resumed() {
-    // The process ends while the storage is down: what it got is a session all the same.
-    let writes = writes_of_all_steps().await;
-    for n in 1..=writes {
-        for fault in every_fault() {
-            let (rig, faults) = faulty(provider().always(by_the_last_word)).await;
-            faults.inject(SessionOperation::Append, When::From(n), fault.clone());
-            go_through(&rig).await;
-            let id = rig.session.id().to_owned();
-            let storage = rig.storage.clone();
-            drop(rig);
-            let known = storage.session_ids();
-            let provider = provider().always(by_the_last_word);
-            if known.is_empty() {
-                assert!(n == 1, "{n} {fault:?}");
-                continue;
-            }
-            let rig = Rig::resumed(provider, compacting(), storage, &id, |builder| builder).await;
-            let listed = rig.agent.list_sessions(None, 10).await.unwrap().sessions;
-            assert_eq!(listed.len(), 1, "{n} {fault:?}: it is listed");
-            rig.epilogue().await;
-        }
-    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -472,35 +358,4 @@ async fn a_session_whose_first_message_was_never_stored_does_not_exist() {
         .await
         .unwrap();
     Rig { session, ..rig }.epilogue().await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_session_in_memory_alone_goes_through_all_of_it() {
-    let provider = provider().always(by_the_last_word);
-    let agent = youyou_agent::AgentBuilder::new(config())
-        .provider(provider.clone())
-        .tool(RecordingTool::read_only("ro_echo").echo())
-        .tool(RecordingTool::mutating("mu_write"))
-        .build()
-        .await
-        .unwrap();
-    let session = agent
-        .create_session(SessionConfig::default())
-        .await
-        .unwrap();
-    let rig = Rig {
-        agent,
-        provider,
-        storage: InMemorySessions::new(),
-        session,
-    };
-    let shown = go_through(&rig).await;
-    assert_eq!(
-        shown,
-        [
-            "answer", "first", "answer", "par", "answer", "par", "answer"
-        ]
-    );
-    assert_eq!(rig.provider.violations(), Vec::<String>::new());
-    rig.session.close().await.unwrap();
 }
