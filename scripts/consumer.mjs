@@ -61,7 +61,7 @@ async function readReadme() {
     dependencies: part("[dependencies] block", /```toml\n\[dependencies\]\n(.*?)```/s),
     mainRs: part("main.rs", /<!-- snippet: main\.rs -->\n```rust\S*\n(.*?)```/s),
     chatTs: part("chat.ts", /<!-- snippet: chat\.ts -->\n```ts\n(.*?)```/s),
-    capability: part("capability", /In `src-tauri\/capabilities\/default\.json`:\n\n```json\n(.*?)```/s),
+    capability: part("capability JSON", /In `src-tauri\/capabilities\/default\.json`:\n\n```json\n(.*?)```/s),
   };
 }
 
@@ -176,7 +176,7 @@ async function ask(browser, question, index) {
 /** The page showed the call and then the model's words about the real clock's hour, and nothing else. */
 function check(answer) {
   const [, hours] = answer.match(ANSWER) ?? [];
-  if (!hours) throw new Error(`expected ${ANSWER}`);
+  if (!hours) throw new Error(`it showed "${answer}" and not ${ANSWER}`);
   const off = Math.abs(Number(hours) - Date.now() / HOUR_MS);
   if (off > 2) throw new Error(`the tool's hour is ${off.toFixed(1)} hours away from this machine's`);
 }
