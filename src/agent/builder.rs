@@ -53,7 +53,7 @@ use super::tool::set::ToolSet;
 ///     .await?;
 /// let session = agent.create_session(SessionConfig::default()).await?;
 /// let outcome = session.send("Hello")?.outcome().await;
-/// assert_eq!(outcome.assistant_output, "Hi.");
+/// assert_eq!(&*outcome.assistant_output, "Hi.");
 /// # Ok(())
 /// # }
 /// ```
