@@ -185,3 +185,29 @@ async fn a_changed_memory_is_found_by_its_new_words_only() {
     assert!(memories.delete("", "1").await.unwrap());
     assert!(memories.search("", "喝茶", 3).await.unwrap().is_empty());
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_rare_word_counts_more_than_many_common_ones_and_the_newest_of_equals_comes_first() {
+    let (_folder, database) = fresh();
+    let memories = SqliteMemories::new(database);
+    for index in 0..40 {
+        let id = index.to_string();
+        let content = match index {
+            3 => "Likes marzipan.".to_owned(),
+            _ => format!("What the user said about the plan of the week {index}."),
+        };
+        let namespace = if index % 2 == 1 { "mine" } else { "other" };
+        memories
+            .upsert(memory(&id, namespace, &content))
+            .await
+            .unwrap();
+    }
+    let question = "What did the user say about marzipan in the plan of the week?";
+    let found = memories.search("mine", question, 3).await.unwrap();
+    let ids: Vec<&str> = found.iter().map(|memory| memory.id.as_str()).collect();
+    assert_eq!(ids, ["3", "39", "37"]);
+    assert_eq!(
+        memories.search("mine", question, 50).await.unwrap().len(),
+        20
+    );
+}

@@ -5,7 +5,8 @@ use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehav
 use youyou_agent::{Memory, MemoryStorage, StorageError};
 
 use super::database::{Database, explain, from_sql, to_sql};
-use super::search::{index_terms, match_query};
+use super::ranking::ranked;
+use super::search::index_terms;
 
 const COLUMNS: &str = "m.id, m.namespace, m.content, m.source, m.tags, m.created_at, m.updated_at";
 
@@ -54,22 +55,30 @@ impl MemoryStorage for SqliteMemories {
         query: &str,
         limit: usize,
     ) -> Result<Vec<Memory>, StorageError> {
-        let Some(query) = match_query(query) else {
-            return Ok(Vec::new());
-        };
-        let namespace = namespace.to_owned();
-        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let (namespace, query) = (namespace.to_owned(), query.to_owned());
         self.0
-            .run(move |connection| {
-                let sql = format!(
-                    "SELECT {COLUMNS} FROM memory_terms JOIN memories m ON m.key = memory_terms.rowid
-                     WHERE memory_terms MATCH ?1 AND m.namespace = ?2
-                     ORDER BY bm25(memory_terms), m.updated_at DESC, m.id LIMIT ?3"
-                );
-                memories(connection, &sql, params![query, namespace, limit])
-            })
+            .run(move |connection| best(connection, &namespace, &query, limit).map_err(explain))
             .await
     }
+}
+
+fn best(
+    connection: &Connection,
+    namespace: &str,
+    query: &str,
+    limit: usize,
+) -> rusqlite::Result<Vec<Memory>> {
+    let sql = format!("SELECT {COLUMNS} FROM memories m WHERE m.key = ?1 AND m.namespace = ?2");
+    let mut statement = connection.prepare_cached(&sql)?;
+    ranked(connection, query)?
+        .filter_map(|key| {
+            statement
+                .query_one(params![key, namespace], memory)
+                .optional()
+                .transpose()
+        })
+        .take(limit)
+        .collect()
 }
 
 fn write(connection: &mut Connection, memory: &Memory) -> rusqlite::Result<()> {

@@ -2,6 +2,7 @@
 
 mod database;
 mod memories;
+mod ranking;
 mod search;
 mod sqlite;
 

@@ -4,23 +4,26 @@
 //! SQLite's own tokenizer takes a whole Chinese or Japanese sentence for one word, and its
 //! trigrams miss the many words of two characters.
 
-/// The most terms of a query; a user may paste a whole document.
-const QUERY_TERMS: usize = 400;
+use std::collections::HashSet;
+
+/// The most terms of a query, from its beginning; a user may paste a whole document.
+const QUERY_TERMS: usize = 128;
 
 /// The terms of a text, in order, separated by blanks: what is put into the index.
 pub(super) fn index_terms(text: &str) -> String {
     terms(text).join(" ")
 }
 
-/// The query as FTS5 wants it: any of its terms. `None` if there is none.
-pub(super) fn match_query(text: &str) -> Option<String> {
-    let mut terms = terms(text);
-    terms.sort();
-    terms.dedup();
-    terms.truncate(QUERY_TERMS);
+/// The different terms of a query, each as FTS5 wants it.
+pub(super) fn query_terms(text: &str) -> Vec<String> {
+    let mut seen = HashSet::new();
     // Terms hold letters and digits only; quotes keep FTS5 from taking AND, OR and NOT as its own.
-    let quoted: Vec<String> = terms.iter().map(|term| format!("\"{term}\"")).collect();
-    (!quoted.is_empty()).then(|| quoted.join(" OR "))
+    terms(text)
+        .into_iter()
+        .map(|term| format!("\"{term}\""))
+        .filter(|term| seen.insert(term.clone()))
+        .take(QUERY_TERMS)
+        .collect()
 }
 
 fn terms(text: &str) -> Vec<String> {
@@ -65,6 +68,7 @@ fn is_dense(c: char) -> bool {
 }
 
 #[cfg(test)]
+#[expect(clippy::indexing_slicing, reason = "a test that cannot go on fails")]
 mod tests {
     use super::*;
 
@@ -77,12 +81,12 @@ mod tests {
     }
 
     #[test]
-    fn a_query_of_signs_only_finds_nothing_and_a_long_one_is_cut() {
-        assert_eq!(match_query("?! \"' -- ()*"), None);
+    fn a_query_has_each_term_once_and_a_long_one_is_cut() {
+        assert_eq!(query_terms("a 好 A 好"), ["\"a\"", "\"好\""]);
+        assert!(query_terms("?! \"' -- ()*").is_empty());
         let long: String = (0..5_000).map(|n| format!("word{n} ")).collect();
-        assert_eq!(
-            match_query(&long).map(|query| query.matches(" OR ").count()),
-            Some(QUERY_TERMS - 1)
-        );
+        let terms = query_terms(&long);
+        assert_eq!(terms.len(), QUERY_TERMS);
+        assert_eq!(terms[0], "\"word0\"");
     }
 }
