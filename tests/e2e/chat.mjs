@@ -191,7 +191,9 @@ export class Chat {
   untilStreaming(characters) {
     return this.until(
       `a running answer of ${characters} characters`,
-      ({ state, answers }) => state === "running" && (answers.at(-1)?.length ?? 0) >= characters,
+      // Of the newest message: the answer before it may be as long.
+      ({ state, reply }) =>
+        state === "running" && (reply.findLast(({ kind }) => kind === "message-assistant")?.text.length ?? 0) >= characters,
     );
   }
 
