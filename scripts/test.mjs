@@ -68,7 +68,7 @@ const SUITES = [
       return { YOUYOU_CHAT_PROGRAM: await buildApp() };
     },
     command: () => ["node", "--test", "--test-reporter=spec", "--test-concurrency=1", ...endToEndTests()],
-    limitMs: 10 * MINUTE_MS,
+    limitMs: 20 * MINUTE_MS,
   },
 ];
 

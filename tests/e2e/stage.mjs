@@ -76,8 +76,8 @@ class Stage {
   }
 
   /** A test that leaves a picture of what was on the screen when it failed. */
-  promise(name, body) {
-    test(name, { timeout: LIMIT_MS }, async () => {
+  promise(name, body, { limitMs = LIMIT_MS } = {}) {
+    test(name, { timeout: limitMs }, async () => {
       try {
         await body();
       } catch (error) {
