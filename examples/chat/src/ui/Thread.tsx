@@ -27,9 +27,6 @@ const WAITING = 'waiting'
 /** So near to the end, in pixels, the thread follows what is added. */
 const AT_END = 60
 
-/** So long, in milliseconds, an unfolding that changes no height keeps the thread from following. */
-const HOLD_MS = 2_000
-
 /**
  * The messages; of a long thread only those in view are in the document, so that 10,000
  * cost as much as fifty.
@@ -38,8 +35,6 @@ const HOLD_MS = 2_000
 export function Thread({ threadKey, items, waiting, onRetry }: Props) {
   const { t } = useTexts()
   const scroller = useRef<HTMLDivElement>(null)
-  /** The height of the thread when something was unfolded, until that has been measured. */
-  const held = useRef<number | null>(null)
   const holding = useRef(0)
   /** Whether the reader is at the end; written on scrolling and unfolding only. */
   const pinned = useRef(true)
@@ -80,24 +75,18 @@ export function Thread({ threadKey, items, waiting, onRetry }: Props) {
     if (!(event.target instanceof Element) || !event.target.closest('[aria-expanded]')) return
     virtualizer.options.scrollEndThreshold = -1
     pinned.current = false
-    held.current = scroller.current?.scrollHeight ?? null
     clearTimeout(holding.current)
-    // What is unfolded is measured with the next frame, which a busy machine may draw late.
-    holding.current = window.setTimeout(release, HOLD_MS)
-  }
-
-  const release = () => {
-    held.current = null
-    virtualizer.options.scrollEndThreshold = AT_END
-    pinned.current = fromEnd(scroller.current) <= AT_END
+    holding.current = window.setTimeout(() => {
+      virtualizer.options.scrollEndThreshold = AT_END
+      pinned.current = fromEnd(scroller.current) <= AT_END
+    }, 250)
   }
 
   const onScroll = useCallback(() => {
     const element = scroller.current
     if (!element) return
     const distance = fromEnd(element)
-    // Before an unfolding is measured, every place looks like the end.
-    if (distance <= AT_END) pinned.current = held.current === null
+    if (distance <= AT_END) pinned.current = true
     else if (element.scrollTop < top.current) pinned.current = false
     top.current = element.scrollTop
     setAway(distance > 160)
@@ -107,7 +96,6 @@ export function Thread({ threadKey, items, waiting, onRetry }: Props) {
   // The virtualizer follows the end too, but a frame late when much is added at once.
   useLayoutEffect(() => {
     const element = scroller.current
-    if (element && held.current !== null && element.scrollHeight !== held.current) release()
     if (!element || !pinned.current) return
     // The reader has scrolled, and the event that says so is still on its way.
     if (element.scrollTop < top.current - 1 && fromEnd(element) > AT_END) {
