@@ -21,6 +21,9 @@ params.port = 0
 params.n_ctx = 2048
 params.n_parallel = 1
 params.endpoint_slots = True
+# Several threads wait for each other at every step: on a busy machine they take a hundred times as long as one.
+params.cpuparams.n_threads = 1
+params.cpuparams_batch.n_threads = 1
 
 server = xllamacpp.Server(params)
 print(f"listening on {server.listening_address}", flush=True)
