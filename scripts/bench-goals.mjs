@@ -15,7 +15,7 @@ export const WORKLOADS = [
   { name: "turn10", unit: "turn", us: 10, floorThen: 2.7 },
   { name: "tool20", unit: "round", us: 5, floorThen: 1.9, ratio: 2.5, allocs: 80, bytes: 8 * KIB },
   { name: "tool200", unit: "round", us: 5, floorThen: 3.2, bytesOf: ["tool20", 1.5] },
-  { name: "hooks8", unit: "round", us: 8 },
+  { name: "hooks8", unit: "round", us: 8, floorThen: 3.2 },
   { name: "par16", unit: "call", us: 4, floorThen: 1.6 },
   { name: "hist1k", unit: "turn", us: 10, floorThen: 1.2 },
   { name: "hist1k_tool20", unit: "round", us: 5, floorThen: 2.0 },

@@ -43,8 +43,9 @@ impl ModelProvider for Scripted {
                 Message::User(_) => Some(message.text()),
                 _ => None,
             });
-        let script: Script = serde_json::from_str(&asked.unwrap_or_default())
-            .map_err(|error| ProviderError::new(ProviderErrorKind::InvalidRequest, error))?;
+        let script: Script = serde_json::from_str(&asked.unwrap_or_default()).map_err(|error| {
+            ProviderError::new(ProviderErrorKind::InvalidRequest, error.to_string())
+        })?;
         let middle = script.deltas / 2;
         let had_tool = matches!(
             request.messages.last().map(|message| &**message),

@@ -16,74 +16,130 @@ pub(crate) const MEMORIES: usize = 20_000;
 /// Whose memories they are.
 pub(crate) const NAMESPACE: &str = "";
 
-/// How memories are worded; `{}` is a topic. Their everyday words are in most of them.
+/// How memories are worded: `{}` is a name, `[]` an everyday thing. The little words are in nearly
+/// all of them, the things in some hundreds, most names in a few.
 const SENTENCES: [&str; 8] = [
-    "The user prefers {} over {} for the {} of the app.",
-    "We decided to use {} in the release build because {} was too slow.",
-    "The project keeps its {} next to the {} and runs them with {}.",
-    "The user asked how to do {} without {}, and we settled on {}.",
-    "Do not touch {}: what it does for {} is part of the contract with {}.",
-    "The cache of {} is cleared when {} changes, never by {}.",
-    "用户更喜欢用 {} 而不是 {}，项目里不要再提 {}。",
-    "我们上次决定把 {} 的记录存到 {} 数据库，{} 以后再说。",
+    "The user prefers {} over {} for the [] of the [].",
+    "We decided to use {} in the [] because the [] of {} was too slow.",
+    "The project keeps its [] next to the [] and runs them with {}.",
+    "The user asked how to do the [] without {}, and what the [] is for.",
+    "Do not touch {}: what it does for the [] is part of the [] with {}.",
+    "The [] of {} is made anew when the [] changes, never by {}.",
+    "用户更喜欢用 {} 而不是 {}，项目里不要再提这个〔〕。",
+    "我们上次决定把〔〕存到 {} 里，〔〕以后再说。",
 ];
 
-const TOPICS: [&str; 48] = [
-    "kubernetes",
-    "ingress",
-    "timeout",
-    "postgres",
-    "sqlite",
-    "migrations",
-    "tauri",
-    "webview",
-    "vite",
-    "eslint",
-    "pnpm",
-    "docker",
-    "compose",
-    "nginx",
-    "tls",
-    "certificates",
-    "oauth",
-    "tokens",
-    "sessions",
-    "cookies",
-    "redis",
-    "queues",
-    "kafka",
-    "metrics",
-    "grafana",
-    "tracing",
-    "clippy",
-    "rustfmt",
-    "workspaces",
-    "features",
-    "channels",
-    "streams",
-    "retries",
-    "backoff",
-    "snapshots",
-    "fixtures",
-    "mocks",
-    "screenshots",
-    "fonts",
-    "icons",
-    "colours",
-    "margins",
-    "keyboards",
-    "shortcuts",
-    "menus",
-    "trays",
-    "updates",
-    "signatures",
+const THINGS: [&str; 64] = [
+    "release",
+    "build",
+    "cache",
+    "app",
+    "database",
+    "window",
+    "menu",
+    "shortcut",
+    "icon",
+    "font",
+    "colour",
+    "theme",
+    "login",
+    "token",
+    "cookie",
+    "server",
+    "proxy",
+    "port",
+    "certificate",
+    "backup",
+    "import",
+    "export",
+    "report",
+    "invoice",
+    "customer",
+    "order",
+    "payment",
+    "address",
+    "calendar",
+    "meeting",
+    "deadline",
+    "budget",
+    "contract",
+    "translation",
+    "language",
+    "keyboard",
+    "mouse",
+    "screen",
+    "printer",
+    "camera",
+    "microphone",
+    "speaker",
+    "battery",
+    "network",
+    "router",
+    "folder",
+    "file",
+    "archive",
+    "photo",
+    "video",
+    "song",
+    "recipe",
+    "garden",
+    "car",
+    "train",
+    "flight",
+    "hotel",
+    "museum",
+    "school",
+    "teacher",
+    "doctor",
+    "medicine",
+    "insurance",
+    "tax",
 ];
+
+const CHINESE_THINGS: [&str; 16] = [
+    "聊天记录",
+    "数据库",
+    "窗口",
+    "快捷键",
+    "图标",
+    "字体",
+    "主题",
+    "登录",
+    "证书",
+    "备份",
+    "发票",
+    "客户",
+    "合同",
+    "翻译",
+    "会议",
+    "预算",
+];
+
+/// Names of things, as many as a person meets in years.
+const TOPICS: usize = 5_000;
+const SYLLABLES: [&str; 16] = [
+    "ka", "ro", "mi", "ten", "sul", "ve", "dor", "ix", "pan", "lu", "gre", "ota", "bin", "se",
+    "quo", "ra",
+];
+
+/// The name of topic number `number`: three syllables and, from 4,096 on, four.
+fn topic(mut number: usize) -> String {
+    let mut name = String::new();
+    for _ in 0..3 {
+        name.push_str(SYLLABLES[number % SYLLABLES.len()]);
+        number /= SYLLABLES.len();
+    }
+    if number > 0 {
+        name.push_str(SYLLABLES[number % SYLLABLES.len()]);
+    }
+    name
+}
 
 /// A sequence that looks random and never changes.
 struct Dice(u64);
 
 impl Dice {
-    /// From 0 to below `sides`, small numbers more often: some topics come up all the time.
+    /// From 0 to below `sides`, small numbers more often: some things come up all the time.
     fn roll(&mut self, sides: usize) -> usize {
         self.0 = self
             .0
@@ -130,7 +186,13 @@ pub(crate) async fn memories(storage: &SqliteMemories) {
     for number in 0..MEMORIES {
         let mut content = SENTENCES[number % SENTENCES.len()].to_owned();
         while content.contains("{}") {
-            content = content.replacen("{}", TOPICS[dice.roll(TOPICS.len())], 1);
+            content = content.replacen("{}", &topic(dice.roll(TOPICS)), 1);
+        }
+        while content.contains("[]") {
+            content = content.replacen("[]", THINGS[dice.roll(THINGS.len())], 1);
+        }
+        while content.contains("〔〕") {
+            content = content.replacen("〔〕", CHINESE_THINGS[dice.roll(CHINESE_THINGS.len())], 1);
         }
         let written = Memory {
             updated_at: number as u64,

@@ -5,7 +5,6 @@
 //! temporary folder and is read from the system's cache, as that of an app in use is.
 
 // The storage alone: its crate would bring all of Tauri.
-#[expect(dead_code, unused_imports, reason = "a bench needs only a part of it")]
 #[path = "../../../examples/chat/src-tauri/src/storage/mod.rs"]
 mod storage;
 
@@ -28,9 +27,10 @@ const PAGE: usize = 50;
 /// What a session start asks for (`memory_max_items`).
 const FOUND: usize = 20;
 
-/// First messages of a user: as the core searches with them.
+/// First messages of a user: as the core searches with them. The names of the first are in a few
+/// memories each; the little words of the others in nearly all of them.
 const QUERIES: [(&str, &str); 3] = [
-    ("search20k_names", "kubernetes ingress timeout"),
+    ("search20k_names", "panquoten kaseix panotaota"),
     (
         "search20k_sentence",
         "How do I make the release build of the app faster, and what did we decide about the cache?",
@@ -79,7 +79,7 @@ fn main() {
             let began = Instant::now();
             let found = runtime.block_on(memories.search(NAMESPACE, query, FOUND));
             let took = began.elapsed().as_secs_f64() * 1e3;
-            assert_eq!(found.expect("a search").len(), FOUND, "{name} finds enough");
+            assert!(!found.expect("a search").is_empty(), "{name} finds something");
             took
         });
     }
