@@ -67,5 +67,4 @@ mod tools_refused;
 mod tools_running;
 mod tools_timeouts;
 mod tools_typed;
-mod traces;
 mod turns;

@@ -1,5 +1,12 @@
 //! What the agent writes into logs: a span per turn, model call, tool call and hook, and no
 //! word of what was said below the trace level.
+//!
+//! This test has a process of its own: tracing decides once per place in the code and process
+//! whether anyone listens, and a neighbour without a subscriber would decide for all.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a step that cannot be taken fails its test"
+)]
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -8,12 +15,14 @@ use serde_json::json;
 use tracing::Level;
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::fmt::format::FmtSpan;
-use youyou_agent::testing::{RecordingTool, call, done, reasoning, text};
-use youyou_agent::{
-    HookOutcome, HookRegistry, Plugin, PluginError, ProviderError, ProviderErrorKind,
+use youyou_agent::testing::{
+    InMemorySessions, RecordingTool, ScriptedProvider, call, collect, done, reasoning, refuse,
+    text, text_model,
 };
-
-use crate::rig::{Rig, config, provider};
+use youyou_agent::{
+    AgentBuilder, AgentConfig, HookOutcome, HookRegistry, Plugin, PluginError, ProviderError,
+    ProviderErrorKind, SessionConfig,
+};
 
 #[derive(Clone, Default)]
 struct Written(Arc<Mutex<Vec<u8>>>);
@@ -60,9 +69,10 @@ async fn each_step_has_its_span_and_no_word_of_it_is_logged() {
         .with_ansi(false)
         .with_writer(written.clone())
         .finish();
-    let _guard = tracing::subscriber::set_default(subscriber);
+    tracing::subscriber::set_global_default(subscriber).unwrap();
 
-    let provider = provider()
+    let provider = ScriptedProvider::new("scripted")
+        .model(text_model("m1"))
         .reply([
             reasoning("SECRET-REASONING"),
             call(
@@ -73,19 +83,24 @@ async fn each_step_has_its_span_and_no_word_of_it_is_logged() {
             done(),
         ])
         .reply([text("SECRET-ANSWER"), done()]);
-    let rig = Rig::with(provider, config(), |builder| {
-        builder
-            .tool(RecordingTool::read_only("ro_echo").echo())
-            .plugin(Watcher)
-    })
-    .await;
-    rig.send("SECRET-QUESTION").await;
-    rig.provider
-        .queue([youyou_agent::testing::refuse(ProviderError::new(
-            ProviderErrorKind::Auth,
-            "wrong key",
-        ))]);
-    rig.send("SECRET-FAILURE").await;
+    let agent = AgentBuilder::new(AgentConfig::new("m1"))
+        .provider(provider.clone())
+        .session_storage(InMemorySessions::new())
+        .tool(RecordingTool::read_only("ro_echo").echo())
+        .plugin(Watcher)
+        .build()
+        .await
+        .unwrap();
+    let session = agent
+        .create_session(SessionConfig::default())
+        .await
+        .unwrap();
+    collect(session.send("SECRET-QUESTION").unwrap()).await;
+    provider.queue([refuse(ProviderError::new(
+        ProviderErrorKind::Auth,
+        "wrong key",
+    ))]);
+    collect(session.send("SECRET-FAILURE").unwrap()).await;
 
     let log = String::from_utf8(written.0.lock().unwrap().clone()).unwrap();
     for span in ["invoke_agent{", "chat{", "execute_tool{", "hook{"] {
@@ -100,5 +115,4 @@ async fn each_step_has_its_span_and_no_word_of_it_is_logged() {
         assert!(log.contains(name), "no {name} in:\n{log}");
     }
     assert!(!log.contains("SECRET"), "{log}");
-    rig.epilogue().await;
 }
