@@ -5,9 +5,9 @@
 //! or the process with it.
 
 use std::any::Any;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -56,12 +56,18 @@ pub(crate) async fn future<F: Future>(make: impl FnOnce() -> F) -> Result<F::Out
         .map_err(|payload| Panicked::from_payload(&*payload))
 }
 
-/// Awaits foreign code for a limited time.
+/// Awaits foreign code for a limited time, which runs from its first pause: code that answers
+/// at once, as most hook handlers do, costs no timer.
 pub(crate) async fn limited<F: Future>(
     limit: Duration,
     make: impl FnOnce() -> F,
 ) -> Result<F::Output, Failure> {
-    match tokio::time::timeout(limit, future(make)).await {
+    let mut answer = pin!(future(make));
+    let first = poll_fn(|context| Poll::Ready(answer.as_mut().poll(context)));
+    if let Poll::Ready(result) = first.await {
+        return Ok(result?);
+    }
+    match tokio::time::timeout(limit, answer).await {
         Ok(result) => Ok(result?),
         Err(_) => Err(Failure::TimedOut(limit)),
     }

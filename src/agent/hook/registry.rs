@@ -253,12 +253,16 @@ impl<H: Hook> Tapped<H> {
             plugin = %self.plugin_id,
             tap = %self.tap.name,
         );
+        // A fault, so that a handler that guards a tool still guards it.
+        let retired = || Err("its plugin was shut down".to_owned());
         let answered = async {
+            if self.retired.is_cancelled() {
+                return retired();
+            }
             tokio::select! {
                 biased;
-                // A fault, so that a handler that guards a tool still guards it.
-                () = self.retired.cancelled() => Err("its plugin was shut down".to_owned()),
                 answered = answer => answered,
+                () = self.retired.cancelled() => retired(),
             }
         };
         answered
