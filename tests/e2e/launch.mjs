@@ -1,10 +1,12 @@
 // Starts what a test needs around the app: a display nobody sees, a driver, a fresh data folder.
-// Everything started here is ended here, also when the app hangs.
+// Everything started here is ended here, also when the app hangs, and when a signal ends the script.
 import { spawn } from "node:child_process";
-import { mkdtemp, readFile, readdir, rm } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
+import { endWithMe, removeWithMe, removed } from "./litter.mjs";
+import { alive, descendants, killAll, residentBytes } from "./processes.mjs";
 import { Browser, until } from "./webdriver.mjs";
 
 /** A virtual screen, shared by the apps that are started on it one after the other. */
@@ -19,7 +21,7 @@ export class Display {
   static async start({ width = 1280, height = 860 } = {}) {
     // The X server picks a free number itself and writes it to descriptor 3.
     const args = ["-displayfd", "3", "-screen", "0", `${width}x${height}x24`, "-nolisten", "tcp"];
-    const server = spawn("Xvfb", args, { stdio: ["ignore", "ignore", "ignore", "pipe"] });
+    const server = endWithMe(spawn("Xvfb", args, { stdio: ["ignore", "ignore", "ignore", "pipe"] }));
     const number = await new Promise((resolve, reject) => {
       server.once("error", () => reject(new Error("Xvfb could not be started. Install the package xvfb.")));
       server.once("exit", (code) => reject(new Error(`Xvfb ended at once with code ${code}.`)));
@@ -35,13 +37,14 @@ export class Display {
 
 /** A data folder of its own: what the app stores is found again by the next start, and by nobody else. */
 export async function createDataFolder() {
-  return mkdtemp(join(tmpdir(), "youyou-chat-"));
+  return removeWithMe(await mkdtemp(join(tmpdir(), "youyou-chat-")));
 }
 
 /** Removes a data folder. */
 export async function removeDataFolder(folder) {
   // A killed app's helper processes may still be writing their last bytes.
   await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
+  removed(folder);
 }
 
 /** The running app: its window, and the processes behind it. */
@@ -62,10 +65,8 @@ export class RunningApp {
   static async start({ program, display, dataFolder, size = { width: 1180, height: 800 } }) {
     const port = await freePort();
     const address = `http://127.0.0.1:${port}`;
-    const driver = spawn("WebKitWebDriver", [`--port=${port}`, "--host=127.0.0.1"], {
-      env: appEnvironment(display, dataFolder),
-      stdio: ["ignore", "pipe", "pipe"],
-    });
+    const options = { env: appEnvironment(display, dataFolder), stdio: ["ignore", "pipe", "pipe"] };
+    const driver = endWithMe(spawn("WebKitWebDriver", [`--port=${port}`, "--host=127.0.0.1"], options));
     const log = [];
     for (const stream of [driver.stdout, driver.stderr]) stream.setEncoding("utf8").on("data", (text) => log.push(text));
     const failed = new Promise((_, reject) => {
@@ -90,18 +91,18 @@ export class RunningApp {
   /** The resident memory of the app itself and of its web pages, in bytes. */
   async memory() {
     const used = { app: 0, web: 0 };
-    for (const { pid, name } of await descendants(this.#driver.pid)) {
+    for (const { pid, name } of descendants(this.#driver.pid)) {
       const kind = this.#program.startsWith(name) ? "app" : name.startsWith("WebKitWebProces") ? "web" : null;
-      if (kind) used[kind] += await residentBytes(pid);
+      if (kind) used[kind] += residentBytes(pid);
     }
     return used;
   }
 
   /** Closes the window, so that the app shuts down in order; whatever is left after that is killed. */
   async close() {
-    const processes = await descendants(this.#driver.pid);
+    const processes = descendants(this.#driver.pid);
     await this.browser.quit().catch(() => {});
-    const gone = () => until("the app to end", async () => (await alive(processes)).length === 0, 10_000);
+    const gone = () => until("the app to end", async () => alive(processes).length === 0, 10_000);
     await gone().catch(() => {});
     await endTree(this.#driver, processes);
   }
@@ -148,42 +149,6 @@ async function end(child) {
 
 /** Kills the driver and all that came from it; `known` are processes that may have lost their parent. */
 async function endTree(driver, known = []) {
-  const processes = [...known, ...(driver.pid ? await descendants(driver.pid) : [])];
-  for (const { pid } of await alive(processes)) {
-    try {
-      process.kill(pid, "SIGKILL");
-    } catch {
-      // It ended between the look and the kill.
-    }
-  }
+  killAll([...known, ...(driver.pid ? descendants(driver.pid) : [])]);
   await end(driver);
-}
-
-/** Every process below this one. The start time tells a process from a later one with the same id. */
-async function descendants(ancestor) {
-  const all = await processes();
-  const below = (pid) => all.filter(({ parent }) => parent === pid).flatMap((child) => [child, ...below(child.pid)]);
-  return below(ancestor);
-}
-
-async function alive(known) {
-  const all = await processes();
-  return known.filter(({ pid, started }) => all.some((one) => one.pid === pid && one.started === started && one.state !== "Z"));
-}
-
-async function processes() {
-  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
-  const stats = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/stat`, "utf8").catch(() => null)));
-  return stats.flatMap((stat) => {
-    if (stat === null) return [];
-    // The program's name is in parentheses and may contain blanks: count the fields after it.
-    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    const name = stat.slice(stat.indexOf("(") + 1, stat.lastIndexOf(")"));
-    return [{ pid: Number.parseInt(stat, 10), name, state: fields[0], parent: Number(fields[1]), started: fields[19] }];
-  });
-}
-
-async function residentBytes(pid) {
-  const status = await readFile(`/proc/${pid}/status`, "utf8").catch(() => "");
-  return Number(status.match(/^VmRSS:\s+(\d+) kB$/m)?.[1] ?? 0) * 1024;
 }
