@@ -14,12 +14,12 @@ use futures_util::stream;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use youyou_agent::{
-    Capabilities, ChatEvent, ChatRequest, ChatStream, ContentBlock, Message, ModelInfo,
-    ModelProvider, ProviderError, ProviderErrorKind, StopReason, ToolResultMessage, Usage,
-    UserMessage, UserOrigin,
+    AssistantMessage, AssistantPart, Capabilities, ChatEvent, ChatRequest, ChatStream,
+    ContentBlock, Message, ModelInfo, ModelProvider, ProviderError, ProviderErrorKind, StopReason,
+    Usage, UserMessage, UserOrigin,
 };
 
-use texts::Language;
+use texts::{Language, Outcome};
 use wish::Wish;
 
 /// The model with tools and vision.
@@ -248,7 +248,7 @@ struct Heard<'a> {
     skill: bool,
     compacted: bool,
     /// The results of the calls made in this turn, the oldest first.
-    results: Vec<&'a ToolResultMessage>,
+    results: Vec<Outcome<'a>>,
 }
 
 impl<'a> Heard<'a> {
@@ -257,7 +257,10 @@ impl<'a> Heard<'a> {
         let mut in_turn = true;
         for message in request.messages.iter_rev() {
             match &**message {
-                Message::ToolResult(result) if in_turn => heard.results.insert(0, result),
+                Message::ToolResult(result) if in_turn => {
+                    heard.results.insert(0, Outcome { result, path: None });
+                }
+                Message::Assistant(answer) if in_turn => heard.look_up(answer),
                 Message::User(user) if in_turn && user.origin == UserOrigin::Input => {
                     heard.listen(user);
                     in_turn = false;
@@ -271,6 +274,22 @@ impl<'a> Heard<'a> {
             }
         }
         heard
+    }
+
+    /// Finds in the calls of an answer which file each result is of.
+    fn look_up(&mut self, answer: &'a AssistantMessage) {
+        for part in &answer.parts {
+            if let AssistantPart::ToolCall {
+                call_id, arguments, ..
+            } = part
+                && let Some(outcome) = self
+                    .results
+                    .iter_mut()
+                    .find(|outcome| outcome.result.call_id == *call_id)
+            {
+                outcome.path = arguments.get("path").and_then(Value::as_str);
+            }
+        }
     }
 
     fn listen(&mut self, user: &UserMessage) {

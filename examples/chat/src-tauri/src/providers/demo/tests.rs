@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use youyou_agent::{Messages, PromptBlock, ToolSpec};
+use youyou_agent::{Messages, PromptBlock, ToolResultMessage, ToolSpec};
 
 use super::*;
 
@@ -175,6 +175,46 @@ fn results_are_quoted_whatever_fences_they_hold() {
         result,
     ])));
     assert!(text.contains("````text\n```\ncode\n```\n````"), "{text}");
+}
+
+#[test]
+fn a_file_that_was_read_is_quoted_in_its_own_language() {
+    let read = |path: &str, content: &str, is_error| {
+        let call = Message::Assistant(AssistantMessage {
+            parts: vec![AssistantPart::ToolCall {
+                call_id: "c".into(),
+                tool_name: "read_file".into(),
+                arguments: json!({ "path": path }).into(),
+                provider_data: None,
+            }],
+            provider_data: None,
+        });
+        let result = Message::ToolResult(ToolResultMessage {
+            call_id: "c".into(),
+            tool_name: "read_file".into(),
+            content: content.into(),
+            is_error,
+        });
+        text_of(&hear(&request(vec![
+            user("read it", UserOrigin::Input),
+            call,
+            result,
+        ])))
+    };
+    let cases = [
+        ("Cargo.toml", "```toml\nx\n```"),
+        ("docs/README.MD", "```md\nx\n```"),
+        ("src/main.rs", "```rs\nx\n```"),
+        ("notes.txt", "```text\nx\n```"),
+        ("LICENSE", "```text\nx\n```"),
+        ("odd.a`b c", "```text\nx\n```"),
+    ];
+    for (path, quote) in cases {
+        let text = read(path, "x", false);
+        assert!(text.contains(quote), "{path}: {text}");
+    }
+    let failed = read("Cargo.toml", "no such file", true);
+    assert!(failed.contains("```text\nno such file\n```"), "{failed}");
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! What the demo says, in English and Chinese.
 
+use std::path::Path;
+
 use youyou_agent::ToolResultMessage;
 
 /// Longest part of a tool's output that an answer quotes, in characters.
@@ -89,10 +91,36 @@ pub(super) fn no_tool(language: Language, tool: &str) -> String {
     }
 }
 
+/// What came out of a call.
+pub(super) struct Outcome<'a> {
+    pub(super) result: &'a ToolResultMessage,
+    /// The file or folder that the call named.
+    pub(super) path: Option<&'a str>,
+}
+
+impl Outcome<'_> {
+    /// The language of the fence around it: a file that was read has its own, all else is text.
+    fn fence_language(&self) -> String {
+        let read = &*self.result.tool_name == "read_file" && !self.result.is_error;
+        let extension = self
+            .path
+            .filter(|_| read)
+            .and_then(|path| Path::new(path).extension()?.to_str())
+            .unwrap_or_default();
+        // A file may be called anything; what stands behind a fence must stay one word.
+        let is_word = !extension.is_empty() && extension.chars().all(|c| c.is_ascii_alphanumeric());
+        match extension.to_ascii_lowercase().as_str() {
+            language if is_word && language != "txt" => language.to_owned(),
+            _ => "text".to_owned(),
+        }
+    }
+}
+
 /// An answer that quotes what the tools gave.
-pub(super) fn results(language: Language, results: &[&ToolResultMessage]) -> String {
+pub(super) fn results(language: Language, outcomes: &[Outcome<'_>]) -> String {
     let mut text = String::new();
-    for result in results {
+    for outcome in outcomes {
+        let result = outcome.result;
         let head = match (language, result.is_error) {
             (Language::English, false) => format!("`{}` gave:", result.tool_name),
             (Language::English, true) => format!("`{}` failed:", result.tool_name),
@@ -108,7 +136,8 @@ pub(super) fn results(language: Language, results: &[&ToolResultMessage]) -> Str
         // A fence longer than any in the quote keeps the quote inside.
         let fence = "`".repeat(longest_run(&quote).max(2) + 1);
         text += &format!(
-            "{head}\n\n{fence}text\n{}{more}\n{fence}\n\n",
+            "{head}\n\n{fence}{}\n{}{more}\n{fence}\n\n",
+            outcome.fence_language(),
             quote.trim_end()
         );
     }
