@@ -19,7 +19,7 @@ const SUITES = [
   {
     name: "scripts",
     about: "these scripts themselves",
-    command: () => ["node", "--test", "--test-reporter=spec", "scripts/counts.test.mjs"],
+    command: () => ["node", "--test", "--test-reporter=spec", ...tests("scripts")],
   },
   {
     name: "core",
@@ -67,15 +67,16 @@ const SUITES = [
       await prepareMachine({ drive: true });
       return { YOUYOU_CHAT_PROGRAM: await buildApp() };
     },
-    command: () => ["node", "--test", "--test-reporter=spec", "--test-concurrency=1", ...endToEndTests()],
+    command: () => ["node", "--test", "--test-reporter=spec", "--test-concurrency=1", ...tests("tests/e2e")],
     limitMs: 20 * MINUTE_MS,
   },
 ];
 
-const endToEndTests = () =>
-  readdirSync(join(root, "tests", "e2e"))
+/** The test files of Node's own runner in a folder. */
+const tests = (folder) =>
+  readdirSync(join(root, folder))
     .filter((name) => name.endsWith(".test.mjs"))
-    .map((name) => join("tests", "e2e", name));
+    .map((name) => join(folder, name));
 
 async function runSuite({ name, about, platform, prepare, command, cwd, limitMs = 30 * MINUTE_MS }) {
   console.log(`\n━━ test:${name} · ${about}`);
