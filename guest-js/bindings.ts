@@ -76,7 +76,7 @@ export const commands = {
 
 /* Types */
 /**
- *  An error as the caller sees it (chapter 9).
+ *  An error as the caller sees it.
  * 
  *  Over IPC it is the object `{ code, message, retryable, source, retryAfterMs?, details? }`.
  */
@@ -85,7 +85,11 @@ export type AgentError = {
 	code: ErrorCode,
 	/**  What went wrong and what to do, for people. */
 	message: string,
-	/**  Whether the same request may succeed when it is sent again. */
+	/**
+	 *  Whether the same request may succeed when it is sent again: for `SESSION_BUSY`,
+	 *  `TOOL_TIMEOUT`, `STORAGE_ERROR` and `REQUEST_CANCELLED`, and for `PROVIDER_ERROR` where
+	 *  the kind of failure allows it.
+	 */
 	retryable: boolean,
 	/**  The part of the system the error comes from. */
 	source: ErrorSource,
@@ -261,9 +265,9 @@ export type Capabilities = {
 	toolUse: boolean,
 	/**  The model takes images. Without it images are replaced by placeholders. */
 	vision: boolean,
-	/**  The answer arrives in pieces. */
+	/**  The answer arrives in pieces. For lists of models; the agent reads both alike. */
 	streaming: boolean,
-	/**  The model shows its reasoning and takes `reasoning_effort`. */
+	/**  The model shows its reasoning and takes `reasoning_effort`. For lists of models. */
 	reasoning: boolean,
 };
 
@@ -326,7 +330,11 @@ name: string;
 /**  Its content. */
 text: string };
 
-/**  What went wrong, for machines. Codes are stable; messages are not. */
+/**
+ *  What went wrong, for machines. Codes are stable; messages are not.
+ * 
+ *  As text and as JSON a code is written like `SESSION_BUSY`.
+ */
 export type ErrorCode = 
 /**  Build: no model provider is registered. */
 "NO_MODEL_PROVIDER" | 
@@ -446,7 +454,7 @@ export type ModelInfo = {
 	id: string,
 	/**  For people. */
 	displayName: string,
-	/**  Size of the context window in tokens. */
+	/**  Size of the context window in tokens. The context is compacted by it. */
 	contextWindow: number,
 	/**  What the model can do. */
 	capabilities: Capabilities,
@@ -734,7 +742,10 @@ export type TurnOutcome = {
 	error?: AgentError | null,
 	/**  Number of its last event. */
 	lastSequence: number,
-	/**  Text of its last response, as the `TurnEnd` hooks left it. */
+	/**
+	 *  Text of its last response, as the `TurnEnd` hooks left it. Empty for a cancelled turn:
+	 *  what was shown is in its events and in the history.
+	 */
 	assistantOutput: string,
 	/**  What it cost. */
 	usage: Usage,

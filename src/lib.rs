@@ -3,14 +3,29 @@
 //!
 //! You register what the agent is made of; nothing concrete is built in.
 //!
-//! | you implement | for | needed |
+//! | you write | for | needed |
 //! |---|---|---|
-//! | [`ModelProvider`] | talking to a language model | at least one |
-//! | [`ToolHandler`], or [`tool::typed`] | what the model can do | any number |
-//! | [`SkillDefinition`] | prompts the user calls by `/name` | any number |
-//! | [`Plugin`] | code at the seven hooks | any number |
-//! | [`SessionStorage`] | sessions that outlive the app | at most one |
-//! | [`MemoryStorage`] | facts that outlive a session | at most one |
+//! | a [`ModelProvider`] | talking to a language model | at least one |
+//! | a function for [`tool::typed`], or a [`ToolHandler`] | what the model can do | any number |
+//! | a [`SkillDefinition`] | prompts the user calls by `/name` | any number |
+//! | a [`Plugin`] | code at the seven hooks of [`HookRegistry`] | any number |
+//! | a [`SessionStorage`] | sessions that outlive the app | at most one |
+//! | a [`MemoryStorage`] | facts that outlive a session | at most one |
+//!
+//! Each of these pages has an example to start from. Only the provider is needed: begin with
+//! it, hand it to an [`AgentBuilder`], and add the rest when you miss it.
+//!
+//! # Dependencies
+//! What the examples use beside this crate; leave out what you do not need:
+//! ```toml
+//! async-trait = "0.1"    # the registration traits are async
+//! futures-util = "0.3"   # streams: a provider's answer, the events of a turn
+//! schemars = "1"         # the schema of a typed tool
+//! serde = { version = "1", features = ["derive"] }
+//! serde_json = "1"
+//! tokio = { version = "1", features = ["macros", "rt-multi-thread"] }
+//! tokio-util = "0.7"     # CancellationToken
+//! ```
 //!
 //! # In a Tauri app
 //! `tauri::Builder::default().plugin(youyou_agent::init(builder))`, with `builder` an
@@ -54,6 +69,68 @@
 //! # }
 //! ```
 //!
+//! # The life of a session
+//! [`Agent`] creates and resumes sessions, [`Session`] sends messages, [`Turn`] tells what
+//! comes of one. With a session storage registered:
+//! ```
+//! use futures_util::StreamExt as _;
+//! use youyou_agent::{
+//!     Agent, AgentError, AgentEventKind, ErrorCode, ResumeOptions, SessionConfig, TurnEnding,
+//! };
+//!
+//! async fn life(agent: Agent) -> Result<(), AgentError> {
+//!     let session = agent.create_session(SessionConfig::default()).await?;
+//!
+//!     // Refused messages are told by `send`, everything later by the turn's events.
+//!     let mut turn = match session.send("Tell me a long story.") {
+//!         Ok(turn) => turn,
+//!         Err(error) if error.code == ErrorCode::SessionBusy => return Ok(()),
+//!         Err(error) => return Err(error),
+//!     };
+//!     let mut shown = 0;
+//!     while let Some(event) = turn.next().await {
+//!         match event.kind {
+//!             AgentEventKind::TextDelta { delta, .. } => {
+//!                 print!("{delta}");
+//!                 shown += delta.len();
+//!                 if shown > 10_000 {
+//!                     // What a stop button does. The events go on until `TurnCancelled`.
+//!                     turn.cancel();
+//!                 }
+//!             }
+//!             AgentEventKind::ToolCallStart { tool_name, .. } => println!("[{tool_name} runs]"),
+//!             _ => {}
+//!         }
+//!     }
+//!
+//!     // The last message again, after a turn that failed or was cancelled.
+//!     let outcome = turn.outcome().await;
+//!     if outcome.status != TurnEnding::Completed {
+//!         let again = session.retry_turn()?.outcome().await;
+//!         println!("{:?}: {:?}", again.status, again.error);
+//!     }
+//!
+//!     // A session is open until it is closed: dropping its handles closes nothing.
+//!     let session_id = session.id().to_owned();
+//!     session.close().await?;
+//!     let session = agent.resume_session(&session_id, ResumeOptions::default()).await?;
+//!     println!("{}", session.send("Go on.")?.outcome().await.assistant_output);
+//!
+//!     // Closes the session and stops the plugins; before the program ends.
+//!     agent.shutdown().await;
+//!     Ok(())
+//! }
+//! ```
+//!
+//! # Errors
+//! Every failure is an [`AgentError`]. These pages name its codes as they are logged and sent
+//! to a page: `SESSION_BUSY` is [`ErrorCode::SessionBusy`].
+//! `INTERNAL`, a fault of the agent, may come from any call and is not named.
+//!
+//! # Limits
+//! Names with `_ms`, `_bytes` or `max_` in these pages, such as `tool_timeout_ms`, are fields
+//! of [`AgentConfig`], with their defaults.
+//!
 //! # Promises
 //! - One session is open at a time, and at most one turn runs in it.
 //! - Every turn ends with exactly one [`TurnComplete`](AgentEventKind::TurnComplete) or
@@ -69,12 +146,9 @@
 //! - `testing`: scripted providers, recording tools, storages with faults, and a conformance
 //!   kit for your own storages; see the module `testing`.
 //! - `bindings`: exports the TypeScript bindings; for work on this crate.
-//!
-//! # Layout
-//! - `agent`: the agent; knows nothing of Tauri and does no input or output of its own
-//! - `ipc`: how a webview reaches it (feature `tauri`)
-//! - `testing`: for tests (feature `testing`)
 
+// The agent knows nothing of Tauri and does no input or output of its own; `ipc` is how a
+// webview reaches it.
 mod agent;
 #[cfg(feature = "tauri")]
 mod ipc;

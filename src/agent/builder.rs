@@ -28,6 +28,8 @@ use super::tool::set::ToolSet;
 
 /// Collects what an agent is made of, and builds it.
 ///
+/// In a Tauri app the builder is handed to the plugin, which builds it while the app starts.
+///
 /// # Examples
 /// ```
 /// # use async_trait::async_trait;
@@ -95,7 +97,7 @@ impl AgentBuilder {
         self
     }
 
-    /// Registers a tool.
+    /// Registers a tool: one of [`tool::typed`](crate::tool::typed), or any [`ToolHandler`].
     #[must_use]
     pub fn tool(self, tool: impl ToolHandler) -> Self {
         self.shared_tool(Arc::new(tool))

@@ -6,6 +6,9 @@ use super::error::AgentError;
 
 /// Configuration of an agent. Every field but `default_model` has a default.
 ///
+/// A time or a number of 0 is refused by the build with `INVALID_CONFIG`, but for those that
+/// say what 0 means and for `max_retries`, where it means none.
+///
 /// # Examples
 /// ```
 /// use youyou_agent::AgentConfig;
@@ -19,7 +22,8 @@ use super::error::AgentError;
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentConfig {
-    /// Model of a session that names none.
+    /// Model of a session that names none. A provider must have it when the agent is built,
+    /// else `INVALID_DEFAULT_MODEL`.
     pub default_model: String,
     /// System instructions, in order.
     pub system_instructions: Vec<String>,
@@ -31,16 +35,17 @@ pub struct AgentConfig {
     pub tool_timeout_ms: u64,
     /// Share of the model's window at which the context is compacted, 0 to 1. Default 0.8.
     pub compact_threshold: f64,
-    /// Model that writes summaries; absent: the session's.
+    /// Model that writes summaries; absent, or one that no provider has: the session's.
     pub compact_model: Option<String>,
     /// What that model is told; absent: a built-in prompt for a hand-over.
     pub compact_prompt: Option<String>,
     /// Whole units (a user message, or an answer with its results) kept by a truncation.
     /// The newest one and the latest user message always are, also with 0. Default 8.
     pub compact_keep_recent: u32,
-    /// Tool calls in one turn. Default 50.
+    /// Tool calls in one turn. One that asks for more fails with `MAX_TOOL_CALLS_EXCEEDED`.
+    /// Default 50.
     pub max_tool_calls_per_turn: u32,
-    /// Model that extracts memories; absent: the session's.
+    /// Model that extracts memories; absent, or one that no provider has: the session's.
     pub memory_model: Option<String>,
     /// Turns between two extractions in the background. Default 10.
     pub memory_checkpoint_interval: u32,
@@ -71,7 +76,8 @@ pub struct AgentConfig {
     pub storage_timeout_ms: u64,
     /// Time limit of the whole shutdown, in milliseconds. Default 5,000.
     pub shutdown_timeout_ms: u64,
-    /// Longest output of a tool, in bytes. Default 1,048,576.
+    /// Longest output of a tool, in bytes; of a longer one the middle is cut out.
+    /// Default 1,048,576.
     pub tool_output_limit_bytes: usize,
     /// Whether the system prompt describes the tools, beside the definitions that every
     /// request carries. Default true.

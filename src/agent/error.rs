@@ -11,6 +11,8 @@ use serde_json::Value;
 use super::provider::{ProviderError, ProviderErrorKind};
 
 /// What went wrong, for machines. Codes are stable; messages are not.
+///
+/// As text and as JSON a code is written like `SESSION_BUSY`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
@@ -86,7 +88,7 @@ pub enum ErrorSource {
     Ipc,
 }
 
-/// An error as the caller sees it (chapter 9).
+/// An error as the caller sees it.
 ///
 /// Over IPC it is the object `{ code, message, retryable, source, retryAfterMs?, details? }`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -97,7 +99,9 @@ pub struct AgentError {
     pub code: ErrorCode,
     /// What went wrong and what to do, for people.
     pub message: String,
-    /// Whether the same request may succeed when it is sent again.
+    /// Whether the same request may succeed when it is sent again: for `SESSION_BUSY`,
+    /// `TOOL_TIMEOUT`, `STORAGE_ERROR` and `REQUEST_CANCELLED`, and for `PROVIDER_ERROR` where
+    /// the kind of failure allows it.
     pub retryable: bool,
     /// The part of the system the error comes from.
     pub source: ErrorSource,

@@ -57,6 +57,9 @@ const MAX_PAGE: usize = 1_000;
 
 /// An agent: everything registered, and at most one open session. A cheap handle.
 ///
+/// [`AgentBuilder`](crate::AgentBuilder) makes one. End it by [`shutdown`](Self::shutdown):
+/// just dropped, it stores no last memories and shuts no plugin down.
+///
 /// It can be called from any thread, also from one without a runtime: its work is done on
 /// the runtime it was built on.
 #[derive(Clone)]
@@ -108,10 +111,12 @@ impl Agent {
     }
 
     /// Opens a stored session again, with its model and overrides. The environment is taken
-    /// anew.
+    /// anew. A turn that was running when the program ended is not run again;
+    /// [`Session::retry_turn`] does that.
     ///
     /// # Errors
-    /// `SESSION_BUSY` while one is open, unless `replace` is set; `SESSION_NOT_FOUND`;
+    /// `SESSION_BUSY` while one is open, unless `replace` is set; `SESSION_NOT_FOUND`, also
+    /// when no session storage is registered;
     /// `MODEL_NOT_SUPPORTED` when its model is gone and no other is named; `STORAGE_ERROR`;
     /// `HOOK_ABORTED`; `AGENT_SHUT_DOWN`. Nothing is opened then.
     pub async fn resume_session(

@@ -18,6 +18,9 @@ use super::hook::HookRegistry;
 /// `plugin_timeout_ms`. If one fails, those initialised before are shut down and the
 /// build fails with `PLUGIN_INIT_FAILED`.
 ///
+/// Begin with [`apply`](Self::apply); [`HookRegistry`] has a table of the hooks and of what
+/// each may change.
+///
 /// # Examples
 /// A plugin that forbids one tool:
 /// ```
@@ -44,6 +47,65 @@ use super::hook::HookRegistry;
 ///     }
 /// }
 /// ```
+///
+/// One with a config, state of its own and handlers at several hooks. A handler is called
+/// many times, so it clones what its future takes along:
+/// ```
+/// use std::sync::Arc;
+/// use std::sync::atomic::{AtomicU64, Ordering};
+/// use std::time::Duration;
+///
+/// use async_trait::async_trait;
+/// use serde_json::{Value, json};
+/// use youyou_agent::{
+///     AfterToolUse, HookError, HookOutcome, HookRegistry, OnFault, Plugin, PluginError, Tap,
+///     TurnStart, TurnStartChange,
+/// };
+///
+/// #[derive(Default)]
+/// struct House {
+///     turns: Arc<AtomicU64>,
+/// }
+///
+/// #[async_trait]
+/// impl Plugin for House {
+///     fn id(&self) -> &str {
+///         "house"
+///     }
+///
+///     async fn initialize(&self, config: Arc<Value>) -> Result<(), PluginError> {
+///         match config["secret"].as_str() {
+///             Some(_) => Ok(()),
+///             None => Err(PluginError::new("the config needs a \"secret\"")),
+///         }
+///     }
+///
+///     fn apply(&self, hooks: &mut HookRegistry) -> Result<(), PluginError> {
+///         let turns = Arc::clone(&self.turns);
+///         hooks.turn_start("count", move |_turn: TurnStart| {
+///             let turns = Arc::clone(&turns);
+///             async move {
+///                 let number = turns.fetch_add(1, Ordering::Relaxed) + 1;
+///                 Ok(HookOutcome::ContinueWith(TurnStartChange {
+///                     prompt_sections: vec![format!("This is turn {number}.")],
+///                     ..TurnStartChange::default()
+///                 }))
+///             }
+///         });
+///         let strict = Tap::named("hide").limit(Duration::from_secs(1)).on_fault(OnFault::Deny);
+///         hooks.after_tool_use(strict, |call: AfterToolUse| async move {
+///             let secret = call.plugin_config["secret"].as_str();
+///             let secret = secret.ok_or_else(|| HookError::new("no secret to hide"))?;
+///             Ok(HookOutcome::ContinueWith(call.output.replace(secret, "***")))
+///         });
+///         Ok(())
+///     }
+/// }
+///
+/// let config = json!({ "secret": "hunter2" });
+/// // AgentBuilder::new(agent_config).plugin_with_config(House::default(), config)
+/// # let _ = config;
+/// ```
 #[async_trait]
 pub trait Plugin: Send + Sync + 'static {
     /// Unique among the plugins of an agent.
@@ -68,16 +130,18 @@ pub trait Plugin: Send + Sync + 'static {
         Ok(())
     }
 
-    /// Taps into hooks: what is tapped here is the plugin's declaration.
+    /// Taps into hooks: what is tapped here is the plugin's declaration. Called once, at
+    /// build, on a thread that may block.
     ///
     /// # Errors
     /// Fails the build with `PLUGIN_INIT_FAILED`.
     fn apply(&self, hooks: &mut HookRegistry) -> Result<(), PluginError>;
 
-    /// Ends the plugin. No handler of it is called any more.
+    /// Ends the plugin. No handler of it is called any more. Called by
+    /// [`Agent::shutdown`](crate::Agent::shutdown), not when an agent is just dropped.
     ///
     /// # Errors
-    /// Reported, and the shutdown goes on.
+    /// Named in the [`ShutdownReport`](crate::ShutdownReport), and the shutdown goes on.
     async fn shutdown(&self) -> Result<(), PluginError> {
         Ok(())
     }

@@ -18,6 +18,12 @@ use super::message::{Messages, ProviderData};
 /// The agent asks [`models`](Self::models) again at every create, resume, send and
 /// list, so a provider may gain models while the app runs.
 ///
+/// [`chat`](Self::chat) is called for each answer of a turn: once, and again after every
+/// round of tool calls. It is also called for summaries and for memories, without tools, and
+/// calls may overlap. A provider that hangs fails after `provider_idle_timeout_ms` without an
+/// event, and one that panics fails its call only. What is tried again by itself is told at
+/// [`ProviderErrorKind`].
+///
 /// # Order
 /// A response is any number of deltas and tool calls, then exactly one
 /// [`ChatEvent::Done`] or [`ChatEvent::Error`]. `Done` is the only sign of success:
@@ -29,9 +35,11 @@ use super::message::{Messages, ProviderData};
 /// use async_trait::async_trait;
 /// use tokio_util::sync::CancellationToken;
 /// use youyou_agent::{
-///     Capabilities, ChatEvent, ChatRequest, ChatStream, ModelInfo, ModelProvider, ProviderError,
+///     Capabilities, ChatEvent, ChatRequest, ChatStream, Message, ModelInfo, ModelProvider,
+///     ProviderError, ProviderErrorKind,
 /// };
 ///
+/// /// Says what the user said.
 /// struct Parrot;
 ///
 /// #[async_trait]
@@ -49,11 +57,85 @@ use super::message::{Messages, ProviderData};
 ///         request: ChatRequest,
 ///         _cancel: CancellationToken,
 ///     ) -> Result<ChatStream, ProviderError> {
-///         let said = request.messages.iter().last().map(|message| message.text()).unwrap_or_default();
+///         // Not simply the last message: a note of the agent may follow it.
+///         let mut newest_first = request.messages.iter_rev();
+///         let said = newest_first.find(|message| matches!(***message, Message::User(_)));
+///         let Some(said) = said else {
+///             return Err(ProviderError::new(
+///                 ProviderErrorKind::InvalidRequest,
+///                 "there is nothing to repeat",
+///             ));
+///         };
 ///         Ok(Box::pin(futures_util::stream::iter([
-///             ChatEvent::text(said),
+///             ChatEvent::text(said.text()),
 ///             ChatEvent::done(),
 ///         ])))
+///     }
+/// }
+/// ```
+///
+/// A provider for a server makes its own format of the request. This is all there is in one;
+/// `examples/chat` of the repository has whole providers over HTTP, with streaming.
+/// ```
+/// use serde_json::{Value, json};
+/// use youyou_agent::{AssistantPart, ChatRequest, ContentBlock, Message};
+///
+/// fn body(request: &ChatRequest) -> Value {
+///     json!({
+///         "model": &*request.model_id,
+///         "system": request.system.iter().map(|block| &*block.text).collect::<Vec<_>>(),
+///         "messages": request.messages.iter().map(|one| message(one)).collect::<Vec<_>>(),
+///         "tools": request.tools.iter().map(|tool| json!({
+///             "name": &*tool.name,
+///             "description": tool.description,
+///             "parameters": tool.parameters,
+///         })).collect::<Vec<_>>(),
+///         "temperature": request.temperature,
+///         "max_tokens": request.max_tokens,
+///     })
+/// }
+///
+/// fn message(message: &Message) -> Value {
+///     match message {
+///         Message::User(user) => json!({
+///             "role": "user",
+///             "content": user.content.iter().map(block).collect::<Vec<_>>(),
+///         }),
+///         Message::Assistant(answer) => json!({
+///             "role": "assistant",
+///             "content": answer.parts.iter().filter_map(part).collect::<Vec<_>>(),
+///         }),
+///         Message::ToolResult(result) => json!({
+///             "role": "tool",
+///             "call_id": &*result.call_id,
+///             "content": &*result.content,
+///             "is_error": result.is_error,
+///         }),
+///         // Most servers take system text at the start only: there it goes as a user's.
+///         Message::System(note) => json!({ "role": "user", "content": [&**note] }),
+///     }
+/// }
+///
+/// fn block(block: &ContentBlock) -> Value {
+///     match block {
+///         ContentBlock::Text { text } => json!(text),
+///         ContentBlock::Image { media_type, data } => {
+///             json!({ "image": format!("data:{media_type};base64,{data}") })
+///         }
+///         ContentBlock::File { name, text } => json!(format!("{name}:\n{text}")),
+///     }
+/// }
+///
+/// fn part(part: &AssistantPart) -> Option<Value> {
+///     match part {
+///         AssistantPart::Text { text } => Some(json!(&**text)),
+///         AssistantPart::ToolCall { call_id, tool_name, arguments, .. } => Some(json!({
+///             "call_id": &**call_id,
+///             "name": &**tool_name,
+///             "arguments": arguments.to_string(),
+///         })),
+///         // Sent back by the providers that ask for it, with its `provider_data`.
+///         AssistantPart::Reasoning { .. } => None,
 ///     }
 /// }
 /// ```
@@ -62,14 +144,15 @@ pub trait ModelProvider: Send + Sync + 'static {
     /// The provider's id, unique among all providers of an agent.
     fn id(&self) -> &str;
 
-    /// The models that can be used right now. Model ids are unique over all providers;
-    /// where two clash while the app runs, the provider registered first wins.
+    /// The models that can be used right now. Model ids are unique over all providers, else
+    /// the build fails with `NAME_CONFLICT`; where two clash while the app runs, the provider
+    /// registered first wins. It is called often: answer from memory.
     fn models(&self) -> Vec<ModelInfo>;
 
     /// Starts one model call and streams its answer.
     ///
     /// `cancel` fires when the user cancels. The agent drops the stream at the same
-    /// moment, so dropping must end the request.
+    /// moment, so dropping must end the request. Where it does, `cancel` can be left alone.
     ///
     /// # Errors
     /// What failed before the stream began. It is treated like [`ChatEvent::Error`].
@@ -80,7 +163,8 @@ pub trait ModelProvider: Send + Sync + 'static {
     ) -> Result<ChatStream, ProviderError>;
 }
 
-/// The answer of a model, event by event.
+/// The answer of a model, event by event. Any `Stream` is one once it is boxed:
+/// `Box::pin(futures_util::stream::iter(events))`.
 pub type ChatStream = Pin<Box<dyn Stream<Item = ChatEvent> + Send>>;
 
 /// A model that a provider offers.
@@ -92,7 +176,7 @@ pub struct ModelInfo {
     pub id: String,
     /// For people.
     pub display_name: String,
-    /// Size of the context window in tokens.
+    /// Size of the context window in tokens. The context is compacted by it.
     pub context_window: u32,
     /// What the model can do.
     pub capabilities: Capabilities,
@@ -124,9 +208,9 @@ pub struct Capabilities {
     pub tool_use: bool,
     /// The model takes images. Without it images are replaced by placeholders.
     pub vision: bool,
-    /// The answer arrives in pieces.
+    /// The answer arrives in pieces. For lists of models; the agent reads both alike.
     pub streaming: bool,
-    /// The model shows its reasoning and takes `reasoning_effort`.
+    /// The model shows its reasoning and takes `reasoning_effort`. For lists of models.
     pub reasoning: bool,
 }
 
@@ -152,7 +236,8 @@ pub struct ChatRequest {
     /// The system prompt in blocks, in order.
     pub system: Arc<[PromptBlock]>,
     /// The conversation, oldest first. Always valid: each tool call is followed by its
-    /// result, nothing is blank, the first message is user-side.
+    /// result, nothing is blank, the first message is user-side. The last one is the user's,
+    /// a tool result, or a note ([`Message::System`](crate::Message::System)).
     pub messages: Messages,
     /// The tools the model may call, sorted by name.
     pub tools: Arc<[ToolSpec]>,
@@ -167,7 +252,7 @@ pub struct ChatRequest {
 /// A piece of the system prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PromptBlock {
-    /// The text of the block.
+    /// The text of the block. Join blocks by a blank line where a server takes one text.
     pub text: Arc<str>,
     /// Whether the block stays byte-identical over the session, so that a provider's
     /// prompt cache may end after it.
@@ -222,7 +307,8 @@ pub enum ChatEvent {
         call_id: String,
         /// The name of the tool.
         tool_name: String,
-        /// The arguments as the provider sent them; the agent parses them.
+        /// The arguments as the provider sent them: the text of a JSON object, which the
+        /// agent parses. Blank means `{}`; what is no object is told to the model.
         arguments: String,
         /// Opaque data such as a thought signature, sent back byte for byte.
         provider_data: Option<ProviderData>,
@@ -268,7 +354,8 @@ impl ChatEvent {
         }
     }
 
-    /// The end of an answer, without usage.
+    /// The end of an answer, without usage. Write [`ChatEvent::Done`] with its fields where
+    /// the provider tells more.
     #[must_use]
     pub fn done() -> Self {
         Self::Done {
@@ -279,7 +366,8 @@ impl ChatEvent {
     }
 }
 
-/// Why a model stopped.
+/// Why a model stopped. Whether the turn goes on is decided by the tool calls of the answer,
+/// not by this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -288,7 +376,8 @@ pub enum StopReason {
     EndTurn,
     /// The model waits for tool results.
     ToolUse,
-    /// The limit of output tokens was reached: the answer is cut.
+    /// The limit of output tokens was reached: the answer is cut. A tool call at its end is
+    /// not run when its arguments are not whole.
     Length,
     /// The provider's content filter stopped it.
     ContentFilter,
@@ -355,6 +444,10 @@ impl ProviderError {
 }
 
 /// The kinds of failure the agent tells apart.
+///
+/// `RateLimited`, `Overloaded`, `Network` and `Timeout` are tried again by themselves, up to
+/// `max_retries` times and only while nothing of the answer was shown. Whatever is left fails
+/// the turn with `PROVIDER_ERROR`, but for an overflow that cannot be mended (`COMPACT_ERROR`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(
     tag = "type",
@@ -363,11 +456,13 @@ impl ProviderError {
 )]
 #[non_exhaustive]
 pub enum ProviderErrorKind {
-    /// The request does not fit the model's window. The only kind that starts overflow recovery.
+    /// The request does not fit the model's window. The only kind that makes the agent compact
+    /// the context and ask again.
     ContextLengthExceeded,
     /// Too many requests.
     RateLimited {
-        /// Milliseconds the server asked to wait, if it did.
+        /// Milliseconds the server asked to wait, if it did. More than `retry_max_delay_ms`
+        /// fails at once.
         retry_after_ms: Option<u64>,
     },
     /// The server is overloaded.
@@ -380,16 +475,18 @@ pub enum ProviderErrorKind {
     Auth,
     /// The account has no credit left.
     Quota,
-    /// The server refuses the request as malformed.
+    /// The server refuses the request as malformed. The images of the newest message are
+    /// placeholders from then on, as they may be the cause; so with the next two kinds.
     InvalidRequest,
     /// The model cannot take a content block of the request.
     UnsupportedContent,
-    /// Anything else.
+    /// Anything else. Not tried again by itself; the user may.
     Other,
 }
 
 impl ProviderErrorKind {
-    /// Whether the same request may succeed later (the `retryable` field of the error).
+    /// Whether the same request may succeed later (the `retryable` field of the error):
+    /// `RateLimited`, `Overloaded`, `Network`, `Timeout` and `Other`.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         match self {

@@ -7,6 +7,11 @@ use super::message::ContentBlock;
 
 /// A prompt that the user calls by writing `/name` at the start of a message.
 ///
+/// In `/commit only the tests`, what follows the name is the argument. For that turn the
+/// model gets the prompt and the argument in a message of their own (`UserOrigin::Skill`)
+/// before the user's. A name that no skill has is refused with `SKILL_NOT_FOUND`, once any
+/// skill is registered; `//commit` sends the text `/commit`.
+///
 /// # Examples
 /// ```
 /// use youyou_agent::SkillDefinition;
@@ -18,18 +23,21 @@ use super::message::ContentBlock;
 ///     ..SkillDefinition::new("commit", "Write a commit message for the staged changes.")
 /// };
 /// assert_eq!(skill.display_name, "commit");
+/// // AgentBuilder::new(config).tool(run_command).skill(skill)
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkillDefinition {
-    /// Unique; letters, digits, `-` and `_` of any script. Case matters.
+    /// Unique; letters and digits of any script, `-` and `_`, else the build fails with
+    /// `INVALID_CONFIG`. Case matters.
     pub name: String,
     /// For people.
     pub display_name: String,
-    /// One line.
+    /// One line, for lists and for the system prompt.
     pub description: String,
     /// What the model is told when the skill is called.
     pub prompt: String,
-    /// Tools the prompt relies on; the build fails if one is missing.
+    /// Tools the prompt relies on; the build fails with `SKILL_DEPENDENCY_NOT_MET` if one is
+    /// missing.
     pub required_tools: Vec<String>,
     /// Whether the system prompt lists the skill, so that the model can suggest it. The
     /// agent never runs a skill on the model's word.
@@ -37,7 +45,8 @@ pub struct SkillDefinition {
 }
 
 impl SkillDefinition {
-    /// A skill with a name and a prompt; the display name is the name.
+    /// A skill with a name and a prompt. The display name is the name, the description is
+    /// empty, no tool is required, and the model does not know of it until it is called.
     pub fn new(name: impl Into<String>, prompt: impl Into<String>) -> Self {
         let name = name.into();
         Self {

@@ -18,23 +18,34 @@ use super::provider::Usage;
 ///
 /// A session is a row of [`SessionEvent`]s, numbered by the agent. The agent writes one
 /// batch at a time per session and waits at most `storage_timeout_ms` for each.
+/// What it cannot store it keeps and writes later; a session without any storage lives in
+/// memory until it is closed.
 ///
 /// # Rules
 /// - A batch is written whole or not at all, and is durable when `append` returns.
 /// - Writing an event with an index that is there already replaces it: the agent repeats
-///   writes whose outcome it does not know.
+///   writes whose outcome it does not know. Indices may have gaps.
 /// - Writes of one session take effect in the order they were called, also one whose caller
-///   gave up waiting: a late one never overwrites a newer one.
+///   gave up waiting: a late one never overwrites a newer one. A future may be dropped at any
+///   `await`; a lock or a queue in the storage that is taken before the first one keeps this.
 /// - `updated_at` of a session is the newest [`SessionEvent::timestamp`] written and never
-///   decreases; `created_at` is the first.
-/// - Message counts come from [`SessionEvent::is_message`]; a session without any message
-///   is neither listed nor found.
-/// - The title comes from [`SessionMetadata::Created`] when the session is first written,
-///   and from [`rename`](Self::rename) after that.
-/// - Listing and finding never read message bodies.
+///   decreases; `created_at` is the first that was written.
+/// - Message counts come from [`SessionEvent::is_message`], a replaced event counting as what
+///   it is now; a session without any message is neither listed nor found, but can be loaded,
+///   renamed and deleted.
+/// - The title comes from [`SessionMetadata::Created`] when the session is first written
+///   ([`SessionEvent::initial_title`]), and from [`rename`](Self::rename) after that, whatever
+///   is written again.
+/// - Ids and titles are any text. They are compared exactly: no patterns, no folding of case.
+/// - Listing and finding never read message bodies: keep title, times and count in a row.
+///
+/// `session_storage_conformance` of the module `testing` checks the rules.
 ///
 /// # Examples
+/// A storage in a map, which keeps all rules but durability. One on a disk stores the JSON of
+/// an event, and leaves out and counts what it cannot read again.
 /// ```
+/// use std::cmp::Reverse;
 /// use std::collections::BTreeMap;
 /// use std::sync::Mutex;
 ///
@@ -43,57 +54,126 @@ use super::provider::Usage;
 ///     ListPage, SessionEvent, SessionLog, SessionStorage, SessionSummary, StorageError,
 /// };
 ///
-/// /// Keeps events, offers no list.
 /// #[derive(Default)]
-/// struct Minimal(Mutex<BTreeMap<(String, u64), SessionEvent>>);
+/// struct InMap(Mutex<BTreeMap<String, Stored>>);
+///
+/// #[derive(Default)]
+/// struct Stored {
+///     title: Option<String>,
+///     created_at: u64,
+///     updated_at: u64,
+///     events: BTreeMap<u64, SessionEvent>,
+/// }
+///
+/// impl InMap {
+///     /// The sessions that have a message, in the order of the list.
+///     fn rows(&self) -> Result<Vec<SessionSummary>, StorageError> {
+///         let all = self.0.lock().map_err(StorageError::new)?;
+///         let mut rows: Vec<SessionSummary> = all
+///             .iter()
+///             .map(|(session_id, stored)| SessionSummary {
+///                 session_id: session_id.clone(),
+///                 title: stored.title.clone().unwrap_or_default(),
+///                 created_at: stored.created_at,
+///                 updated_at: stored.updated_at,
+///                 message_count: stored.events.values().filter(|event| event.is_message()).count() as u32,
+///             })
+///             .filter(|row| row.message_count > 0)
+///             .collect();
+///         rows.sort_by_key(|row| (Reverse(row.updated_at), row.session_id.clone()));
+///         Ok(rows)
+///     }
+/// }
 ///
 /// #[async_trait]
-/// impl SessionStorage for Minimal {
+/// impl SessionStorage for InMap {
 ///     async fn append(&self, session_id: &str, events: &[SessionEvent]) -> Result<(), StorageError> {
-///         let mut all = self.0.lock().map_err(|_| StorageError::new("poisoned"))?;
+///         let mut all = self.0.lock().map_err(StorageError::new)?;
 ///         for event in events {
-///             all.insert((session_id.to_owned(), event.index), event.clone());
+///             let stored = all.entry(session_id.to_owned()).or_insert_with(|| Stored {
+///                 created_at: event.timestamp,
+///                 ..Stored::default()
+///             });
+///             if stored.title.is_none() {
+///                 stored.title = event.initial_title().map(str::to_owned);
+///             }
+///             stored.updated_at = stored.updated_at.max(event.timestamp);
+///             stored.events.insert(event.index, event.clone());
 ///         }
 ///         Ok(())
 ///     }
 ///
 ///     async fn load(&self, session_id: &str) -> Result<Option<SessionLog>, StorageError> {
-///         let all = self.0.lock().map_err(|_| StorageError::new("poisoned"))?;
-///         let events: Vec<SessionEvent> = all
-///             .iter()
-///             .filter(|((id, _), _)| id == session_id)
-///             .map(|(_, event)| event.clone())
-///             .collect();
-///         Ok((!events.is_empty()).then(|| SessionLog::from(events)))
+///         let all = self.0.lock().map_err(StorageError::new)?;
+///         Ok(all.get(session_id).map(|stored| SessionLog {
+///             events: stored.events.values().cloned().collect(),
+///             unreadable: 0,
+///         }))
 ///     }
 ///
-///     async fn list(&self, _cursor: Option<&str>, _limit: usize) -> Result<ListPage, StorageError> {
-///         Ok(ListPage::default())
+///     async fn list(&self, cursor: Option<&str>, limit: usize) -> Result<ListPage, StorageError> {
+///         let mut rows = self.rows()?;
+///         // A cursor says where the page before ended, not how many rows there were: rows
+///         // come and go meanwhile.
+///         if let Some(cursor) = cursor {
+///             let (time, id) = cursor.split_once(':').ok_or_else(|| StorageError::new("no cursor"))?;
+///             let time: u64 = time.parse().map_err(StorageError::new)?;
+///             rows.retain(|row| (Reverse(row.updated_at), &*row.session_id) > (Reverse(time), id));
+///         }
+///         let is_last = rows.len() <= limit;
+///         rows.truncate(limit);
+///         let end = rows.last().filter(|_| !is_last);
+///         let next_cursor = end.map(|row| format!("{}:{}", row.updated_at, row.session_id));
+///         Ok(ListPage { sessions: rows, next_cursor })
 ///     }
 ///
-///     async fn find(&self, _query: &str) -> Result<Vec<SessionSummary>, StorageError> {
-///         Ok(Vec::new())
+///     async fn find(&self, query: &str) -> Result<Vec<SessionSummary>, StorageError> {
+///         if query.trim().is_empty() {
+///             return Ok(Vec::new());
+///         }
+///         let rows = self.rows()?;
+///         let ways: [&dyn Fn(&SessionSummary) -> bool; 4] = [
+///             &|row| row.session_id == query,
+///             &|row| row.title == query,
+///             &|row| row.session_id.starts_with(query),
+///             &|row| row.title.contains(query),
+///         ];
+///         let way = ways.into_iter().find(|fits| rows.iter().any(fits));
+///         Ok(way.map_or_else(Vec::new, |fits| rows.iter().filter(|row| fits(row)).cloned().collect()))
 ///     }
 ///
-///     async fn rename(&self, _session_id: &str, _title: &str) -> Result<bool, StorageError> {
-///         Ok(false)
+///     async fn rename(&self, session_id: &str, title: &str) -> Result<bool, StorageError> {
+///         let mut all = self.0.lock().map_err(StorageError::new)?;
+///         let stored = all.get_mut(session_id);
+///         Ok(stored.map(|stored| stored.title = Some(title.to_owned())).is_some())
 ///     }
 ///
 ///     async fn delete(&self, session_id: &str) -> Result<bool, StorageError> {
-///         let mut all = self.0.lock().map_err(|_| StorageError::new("poisoned"))?;
-///         let before = all.len();
-///         all.retain(|(id, _), _| id != session_id);
-///         Ok(all.len() < before)
+///         let mut all = self.0.lock().map_err(StorageError::new)?;
+///         Ok(all.remove(session_id).is_some())
 ///     }
 /// }
+/// # #[cfg(feature = "testing")]
+/// # tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(
+/// #     youyou_agent::testing::session_storage_conformance(async || InMap::default()),
+/// # );
+/// # Ok::<(), std::io::Error>(())
 /// ```
 #[async_trait]
 pub trait SessionStorage: Send + Sync + 'static {
     /// Writes a batch of events of one session, creating the session if it is new.
+    ///
+    /// # Errors
+    /// Nothing of the batch is kept; the agent writes it again. The first batch of a turn
+    /// fails the turn with `STORAGE_ERROR`; a later one is told once by an event of the turn,
+    /// which goes on.
     async fn append(&self, session_id: &str, events: &[SessionEvent]) -> Result<(), StorageError>;
 
     /// All events of a session in order of index, or `None` if there is no such session.
     /// Records that cannot be read are left out and counted.
+    ///
+    /// # Errors
+    /// `STORAGE_ERROR` for the caller, as with all methods that follow.
     async fn load(&self, session_id: &str) -> Result<Option<SessionLog>, StorageError>;
 
     /// A page of events with an index above `after`, in order, at most `limit` of them, or
@@ -113,13 +193,16 @@ pub trait SessionStorage: Send + Sync + 'static {
         }))
     }
 
-    /// A page of sessions, newest first: by `updated_at` descending, then by id. `cursor`
-    /// is what the page before gave, opaque to the agent.
+    /// A page of at most `limit` sessions, newest first: by `updated_at` descending, then by
+    /// id ascending. `cursor` is what the page before gave, opaque to the agent; sessions that
+    /// come or go between two pages neither repeat nor hide another. The agent asks for 1 to
+    /// 1,000.
     async fn list(&self, cursor: Option<&str>, limit: usize) -> Result<ListPage, StorageError>;
 
     /// The sessions that fit `query`, compared literally: the one with that id, else all
     /// with that title, else all whose id starts with it, else all whose title contains
-    /// it. A blank query fits none. In the order of [`list`](Self::list).
+    /// it. A blank query fits none. In the order of [`list`](Self::list). The agent also
+    /// finds a session by its id when it resumes it, to get its title.
     async fn find(&self, query: &str) -> Result<Vec<SessionSummary>, StorageError>;
 
     /// Changes the title, not `updated_at`. Answers whether the session exists.
@@ -326,7 +409,8 @@ pub enum Interruption {
 }
 
 impl Interruption {
-    /// The note that follows a cut answer in every request (chapter 3.6).
+    /// The note that follows a cut answer in every request, as a
+    /// [`Message::System`](crate::Message::System). The three notes are fixed and in Chinese.
     #[must_use]
     pub fn note(self) -> &'static str {
         match self {

@@ -7,5 +7,6 @@
 )]
 
 mod documents;
+mod examples;
 mod layers;
 mod sources;

@@ -15,7 +15,8 @@ pub use registry::HookRegistry;
 
 use super::message::ContentBlock;
 
-/// What a handler answers.
+/// What a handler answers. `C` is the change that its hook allows, see the table at
+/// [`HookRegistry`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HookOutcome<C> {
     /// Go on.
@@ -49,6 +50,18 @@ pub type HookResult<C> = Result<HookOutcome<C>, HookError>;
 /// How a handler is mounted: its name, its time limit, and what a fault means.
 ///
 /// A plain string is a tap with the agent's `hook_timeout_ms` that allows on fault.
+///
+/// # Examples
+/// ```
+/// use std::time::Duration;
+///
+/// use youyou_agent::{OnFault, Tap};
+///
+/// let quick: Tap = "log".into();
+/// let strict = Tap::named("check").limit(Duration::from_secs(2)).on_fault(OnFault::Deny);
+/// let asks_a_person = Tap::named("confirm").no_limit();
+/// # let _ = (quick, strict, asks_a_person);
+/// ```
 #[derive(Debug, Clone)]
 pub struct Tap {
     pub(crate) name: Arc<str>,
@@ -65,10 +78,10 @@ pub(crate) enum TapLimit {
 
 /// What happens when a handler fails, panics or exceeds its limit.
 ///
-/// `BeforeToolUse` always denies.
+/// `BeforeToolUse` always denies: the tool does not run, and the model reads why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnFault {
-    /// A warning; the flow goes on unchanged.
+    /// A warning; the flow goes on unchanged. The default.
     #[default]
     Allow,
     /// AfterToolUse: the output is withheld. TurnStart: the turn fails. Elsewhere as `Allow`.
@@ -85,7 +98,7 @@ impl Tap {
         }
     }
 
-    /// A time limit of its own.
+    /// A time limit of its own, instead of `hook_timeout_ms`.
     #[must_use]
     pub fn limit(mut self, limit: Duration) -> Self {
         self.limit = TapLimit::Own(limit);
@@ -100,7 +113,7 @@ impl Tap {
         self
     }
 
-    /// What a fault means.
+    /// What a fault means; without this call [`OnFault::Allow`].
     #[must_use]
     pub fn on_fault(mut self, on_fault: OnFault) -> Self {
         self.on_fault = on_fault;

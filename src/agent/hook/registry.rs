@@ -27,6 +27,19 @@ type Handler<H> = Box<
 /// # Order
 /// Handlers of one hook run one after another: plugins in order of registration, the
 /// handlers of a plugin in the order of these calls.
+///
+/// | hook | when | `ContinueWith` | `Abort` |
+/// |---|---|---|---|
+/// | [`session_start`](Self::session_start) | a session is created or resumed | nothing | it is not opened: `HOOK_ABORTED` |
+/// | [`turn_start`](Self::turn_start) | before the user's message is stored | [`TurnStartChange`](crate::TurnStartChange) | the turn fails with `HOOK_ABORTED` |
+/// | [`before_tool_use`](Self::before_tool_use) | before each call | a `Value`: other arguments | the tool does not run, and the model reads why |
+/// | [`after_tool_use`](Self::after_tool_use) | after each call that ran | a `String`: other output | the output is withheld, and the model reads why |
+/// | [`before_compact`](Self::before_compact) | before the context is made smaller | a `String`: instructions for the summary | it is not made smaller |
+/// | [`turn_end`](Self::turn_end) | before the last event of a turn | a `String`: the output that is reported | too late: a warning |
+/// | [`session_end`](Self::session_end) | a session is closed | nothing | too late: a warning |
+///
+/// The handlers of calls that run at once run at once, too. What a failure, a panic or a
+/// timeout of a handler means is told at [`OnFault`]. [`Plugin`](crate::Plugin) has examples.
 #[derive(Debug)]
 pub struct HookRegistry {
     plugin_id: Arc<str>,

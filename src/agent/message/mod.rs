@@ -19,7 +19,8 @@ use super::error::AgentError;
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 pub struct ProviderData(#[cfg_attr(feature = "bindings", specta(type = String))] pub Arc<str>);
 
-/// A message as a provider gets it.
+/// A message as a provider gets it. [`ModelProvider`](crate::ModelProvider) has an example
+/// that turns all of them into JSON.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Message {
     /// From the user's side.
@@ -28,7 +29,10 @@ pub enum Message {
     Assistant(AssistantMessage),
     /// The result of one tool call. Results follow their assistant message in call order.
     ToolResult(ToolResultMessage),
-    /// A note of the agent between messages, such as "this message was interrupted".
+    /// A note to the model between messages: that the answer before was cut, in the fixed
+    /// words of [`Interruption::note`](crate::Interruption::note), or what a stored
+    /// [`SystemMessage`](crate::SessionEventKind::SystemMessage) says. It may come last, as
+    /// when a failed turn is run again.
     System(Arc<str>),
 }
 

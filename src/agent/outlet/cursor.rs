@@ -125,8 +125,10 @@ fn parts_that_fit(deltas: &Deltas, unread: &[super::log::Part], from: usize) -> 
     fitting.count().max(1)
 }
 
-/// The events of one turn, from its start to its last (chapter 6.2).
+/// The events of one turn, from its start to its last: a `Stream` of [`AgentEvent`]s.
 ///
+/// With `futures_util::StreamExt` in scope, `turn.next().await` gives the next event, and
+/// `None` after the last; with [`outcome`](Self::outcome) the events need not be read.
 /// Dropping it does not cancel the turn. A consumer that is more than 64 deltas behind
 /// gets neighbouring deltas of one kind joined.
 pub struct Turn {
@@ -160,6 +162,7 @@ impl Turn {
     }
 
     /// Cancels the turn. Answers whether it was running; a late cancel changes nothing.
+    /// The model stops at once, running tools are awaited, and then comes `TurnCancelled`.
     pub fn cancel(&self) -> bool {
         (self.cancel)()
     }
@@ -206,9 +209,10 @@ impl fmt::Debug for Turn {
     }
 }
 
-/// The events of all turns of a session, or of all sessions, past and to come.
+/// The events of all turns of a session, or of all sessions, past and to come: a `Stream` of
+/// [`AgentEvent`]s, like [`Turn`].
 ///
-/// It ends when its session is closed.
+/// That of a session ends when the session is closed, that of an agent never.
 pub struct Subscription {
     outlet: Arc<Outlet>,
     link: Arc<Link>,

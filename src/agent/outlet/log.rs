@@ -94,7 +94,8 @@ pub struct TurnOutcome {
     /// Number of its last event.
     #[cfg_attr(feature = "bindings", specta(type = u32))]
     pub last_sequence: u64,
-    /// Text of its last response, as the `TurnEnd` hooks left it.
+    /// Text of its last response, as the `TurnEnd` hooks left it. Empty for a cancelled turn:
+    /// what was shown is in its events and in the history.
     #[cfg_attr(feature = "bindings", specta(type = String))]
     pub assistant_output: Arc<str>,
     /// What it cost.

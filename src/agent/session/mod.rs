@@ -36,6 +36,10 @@ pub(crate) use work::Work;
 
 /// An open session. A cheap handle: clones mean the same session.
 ///
+/// It stays open until it is closed, also when all handles are dropped:
+/// [`Agent::current_session`](crate::Agent::current_session) gives a new one.
+/// The start page of this crate has an example of its life.
+///
 /// # Order
 /// At most one turn or compaction runs at a time; what does not fit is `SESSION_BUSY`.
 #[derive(Clone)]
@@ -142,8 +146,8 @@ impl Session {
         self.inner.info()
     }
 
-    /// Sends a message and starts a turn. Answers at once; everything that happens later is
-    /// told by the turn's events.
+    /// Sends a message and starts a turn: a text, or a [`UserInput`] with images and files.
+    /// Answers at once; everything that happens later is told by the turn's events.
     ///
     /// # Errors
     /// Refused without any trace: `SESSION_BUSY` while a turn or a compaction runs,
@@ -167,7 +171,8 @@ impl Session {
     }
 
     /// Runs the last message again after a failed, cancelled or interrupted turn, without
-    /// storing it twice.
+    /// storing it twice. The model keeps what was said of the first answer. It runs on the
+    /// session's model, without the parameters that [`send_with`](Self::send_with) got.
     ///
     /// # Errors
     /// `INVALID_INPUT` when the last turn was answered or there is none; `SESSION_BUSY`,

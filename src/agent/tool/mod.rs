@@ -1,7 +1,10 @@
-//! The contract between the agent and a tool (chapter 3.2).
+//! The contract between the agent and a tool.
 //!
-//! An implementor reads this file, or uses [`typed`]/[`typed_blocking`] and reads
-//! nothing more than their examples.
+//! Most tools are a function: begin with [`typed`], or with [`typed_blocking`] for one that
+//! reads files or waits. Implement [`ToolHandler`] where the schema is known only at run time.
+//! Both are registered by [`AgentBuilder::tool`](crate::AgentBuilder::tool).
+
+// Chapter 3.2.
 
 pub(crate) mod dispatcher;
 pub(crate) mod output;
@@ -24,6 +27,11 @@ use super::outlet::TurnLog;
 ///
 /// Each call runs in a task of its own. A tool that blocks its thread for long uses
 /// [`typed_blocking`] or `tokio::task::spawn_blocking`.
+///
+/// Before a call the agent checks the arguments against the schema and runs the
+/// `BeforeToolUse` hooks. Nothing a tool does fails the turn: bad arguments, an error and a
+/// panic (`TOOL_EXECUTION_ERROR`), a timeout (`TOOL_TIMEOUT`) and an unknown name
+/// (`TOOL_NOT_FOUND`) become a result that the model reads.
 ///
 /// # Examples
 /// ```
@@ -49,6 +57,15 @@ use super::outlet::TurnLog;
 ///         Ok(ToolOutput::text(now.as_secs().to_string()))
 ///     }
 /// }
+///
+/// // A test of a tool needs no agent.
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), ToolError> {
+/// let input = ToolInput { call_id: "c1".into(), tool_name: "now".into(), arguments: json!({}) };
+/// let output = Clock.call(input, ToolContext::detached()).await?;
+/// assert!(!output.is_error);
+/// # Ok(())
+/// # }
 /// ```
 #[async_trait]
 pub trait ToolHandler: Send + Sync + 'static {
@@ -68,11 +85,13 @@ pub trait ToolHandler: Send + Sync + 'static {
 /// What a tool declares.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolDefinition {
-    /// Unique among all tools of the agent.
+    /// Unique among all tools of the agent, and not blank. The agent takes any other name;
+    /// most servers take letters, digits, `_` and `-` only, at most 64 of them.
     pub name: String,
     /// For the model: what the tool does and when to use it.
     pub description: String,
-    /// JSON Schema of the arguments, an object.
+    /// JSON Schema of the arguments, which are always an object. A schema that is none fails
+    /// the build with `INVALID_CONFIG`.
     pub parameters: Value,
     /// Whether the tool changes anything. A batch of calls with a mutating one runs
     /// one after another, in the model's order; others run at once.
@@ -106,14 +125,14 @@ pub struct ToolInput {
     pub arguments: Value,
 }
 
-/// What a tool gives back.
+/// What a tool gives back. A `String` or a `&str` turns into one by `into()`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ToolOutput {
     /// For the model. Above `tool_output_limit_bytes` the middle is cut out.
     pub content: String,
     /// Whether the content tells of a failure.
     pub is_error: bool,
-    /// For the caller, never for the model.
+    /// For the caller, never for the model: it comes with `ToolCallEnd` and is stored.
     pub metadata: Option<Value>,
 }
 
@@ -149,7 +168,7 @@ impl<S: Into<String>> From<S> for ToolOutput {
     }
 }
 
-/// Why a tool failed; the model reads it.
+/// Why a tool failed; the model reads it, as it reads [`ToolOutput::error`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ToolError {

@@ -10,7 +10,8 @@ use serde_json::Value;
 
 use super::{ToolContext, ToolDefinition, ToolError, ToolHandler, ToolInput, ToolOutput};
 
-/// A tool made of a function; see [`typed`] and [`typed_blocking`].
+/// A tool made of a function by [`typed`] or [`typed_blocking`]. It is read-only unless
+/// [`mutating`](Self::mutating) says otherwise.
 pub struct TypedTool<A, F> {
     definition: ToolDefinition,
     run: F,
@@ -18,7 +19,8 @@ pub struct TypedTool<A, F> {
 }
 
 impl<A, F> TypedTool<A, F> {
-    /// Marks the tool as one that changes something.
+    /// Marks the tool as one that changes something. The calls of an answer run at once when
+    /// all are read-only, else one after another.
     #[must_use]
     pub fn mutating(mut self) -> Self {
         self.definition.mutating = true;
@@ -26,8 +28,11 @@ impl<A, F> TypedTool<A, F> {
     }
 }
 
-/// A read-only tool from an async function of typed arguments. Field docs of `A` become
-/// descriptions in the schema.
+/// A read-only tool from an async function of typed arguments.
+///
+/// `A` is a struct with named fields. Their docs become descriptions in the schema; an
+/// `Option` or `#[serde(default)]` makes a field optional. `O` is a `String`, a `&str` or a
+/// [`ToolOutput`].
 ///
 /// # Examples
 /// ```
@@ -48,6 +53,34 @@ impl<A, F> TypedTool<A, F> {
 ///     Ok(args.numbers.iter().sum::<f64>().to_string())
 /// });
 /// # let _ = sum;
+/// ```
+///
+/// What a tool shares with the app is cloned twice: into the function, and into each call.
+/// ```
+/// use std::sync::{Arc, Mutex};
+///
+/// use schemars::JsonSchema;
+/// use serde::Deserialize;
+/// use youyou_agent::{ToolContext, ToolError, tool};
+///
+/// #[derive(Deserialize, JsonSchema)]
+/// struct Note {
+///     text: String,
+/// }
+///
+/// let notes = Arc::new(Mutex::new(Vec::new()));
+/// let shared = Arc::clone(&notes);
+/// let add = tool::typed("add_note", "Keeps a note.", move |note: Note, context: ToolContext| {
+///     let notes = Arc::clone(&shared);
+///     async move {
+///         context.progress("writing");
+///         let mut notes = notes.lock().map_err(ToolError::new)?;
+///         notes.push(note.text);
+///         Ok(format!("{} notes", notes.len()))
+///     }
+/// })
+/// .mutating();
+/// # let _ = add;
 /// ```
 pub fn typed<A, O, F, Fut>(
     name: impl Into<String>,
@@ -71,6 +104,37 @@ where
 }
 
 /// Like [`typed`] for a function that blocks: it runs on tokio's blocking pool.
+///
+/// A thread cannot be interrupted: after `tool_timeout_ms` the call has failed and its result
+/// is dropped, but the function runs on until it returns. One that takes long looks at
+/// [`ToolContext::timed_out`].
+///
+/// # Examples
+/// ```
+/// use schemars::JsonSchema;
+/// use serde::Deserialize;
+/// use youyou_agent::{ToolContext, ToolError, tool};
+///
+/// #[derive(Deserialize, JsonSchema)]
+/// struct Count {
+///     /// A folder.
+///     path: String,
+/// }
+///
+/// fn count(args: Count, context: ToolContext) -> Result<String, ToolError> {
+///     let mut files = 0;
+///     for _entry in std::fs::read_dir(&args.path).map_err(ToolError::new)? {
+///         if context.timed_out.is_cancelled() {
+///             return Err(ToolError::new("the folder is too large"));
+///         }
+///         files += 1;
+///     }
+///     Ok(format!("{files} files"))
+/// }
+///
+/// let tool = tool::typed_blocking("count_files", "Counts the files of a folder.", count);
+/// # let _ = tool;
+/// ```
 pub fn typed_blocking<A, O, F>(
     name: impl Into<String>,
     description: impl Into<String>,
@@ -101,7 +165,8 @@ where
     }
 }
 
-/// What a typed tool's function gives back, boxed.
+/// What a typed tool's function gives back, boxed. Only the signatures of [`typed`] and
+/// [`typed_blocking`] need it.
 pub type BoxedOutput =
     std::pin::Pin<Box<dyn Future<Output = Result<ToolOutput, ToolError>> + Send>>;
 
