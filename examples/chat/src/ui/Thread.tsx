@@ -27,6 +27,9 @@ const WAITING = 'waiting'
 /** So near to the end, in pixels, the thread follows what is added. */
 const AT_END = 60
 
+/** No thread is so near to its end: for the virtualizer, it is not there. */
+const NEVER = -1
+
 /**
  * The messages; of a long thread only those in view are in the document, so that 10,000
  * cost as much as fifty.
@@ -35,6 +38,8 @@ const AT_END = 60
 export function Thread({ threadKey, items, waiting, onRetry }: Props) {
   const { t } = useTexts()
   const scroller = useRef<HTMLDivElement>(null)
+  /** Whether something was unfolded that is not yet measured: until then the thread follows nothing. */
+  const [held, setHeld] = useState(false)
   const holding = useRef(0)
   /** Whether the reader is at the end; written on scrolling and unfolding only. */
   const pinned = useRef(true)
@@ -52,7 +57,8 @@ export function Thread({ threadKey, items, waiting, onRetry }: Props) {
     rangeExtractor,
     anchorTo: 'end',
     followOnAppend: true,
-    scrollEndThreshold: AT_END,
+    // Here and not set on the virtualizer, which takes its options anew with every rendering.
+    scrollEndThreshold: held ? NEVER : AT_END,
     paddingEnd: 28,
   })
 
@@ -73,24 +79,28 @@ export function Thread({ threadKey, items, waiting, onRetry }: Props) {
   // What a reader unfolds opens downwards in place, also at the end of the thread.
   const holdStill = (event: React.MouseEvent) => {
     if (!(event.target instanceof Element) || !event.target.closest('[aria-expanded]')) return
-    virtualizer.options.scrollEndThreshold = -1
     pinned.current = false
-    clearTimeout(holding.current)
-    holding.current = window.setTimeout(() => {
-      virtualizer.options.scrollEndThreshold = AT_END
-      pinned.current = fromEnd(scroller.current) <= AT_END
-    }, 250)
+    setHeld(true)
+    // The virtualizer may still have a step towards the end to make, for which the thread was too short:
+    // to be told where to be is what makes it forget that.
+    if (scroller.current) virtualizer.scrollToOffset(scroller.current.scrollTop)
+    cancelAnimationFrame(holding.current)
+    // What is unfolded is measured at the end of the next frame, which a busy machine may draw late.
+    holding.current = requestAnimationFrame(() => {
+      holding.current = requestAnimationFrame(() => setHeld(false))
+    })
   }
 
   const onScroll = useCallback(() => {
     const element = scroller.current
     if (!element) return
     const distance = fromEnd(element)
-    if (distance <= AT_END) pinned.current = true
+    // Before an unfolding is measured, every place looks like the end.
+    if (distance <= AT_END) pinned.current = !held
     else if (element.scrollTop < top.current) pinned.current = false
     top.current = element.scrollTop
     setAway(distance > 160)
-  }, [])
+  }, [held])
   useEffect(onScroll, [onScroll, count])
 
   // The virtualizer follows the end too, but a frame late when much is added at once.
