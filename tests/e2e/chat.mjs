@@ -1,7 +1,8 @@
 // The chat app as a person sees it: what is on the screen, and what one can do about it.
-// Tests speak in these words; only this file knows the page's `data-testid`s.
+// Tests speak in these words; only this file and in-page.mjs know the page's `data-testid`s.
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { FILE, LOOK, NONE_STORED, REOPENED, WATCH_PAUSES } from "./in-page.mjs";
 import { RunningApp } from "./launch.mjs";
 import { Key, until } from "./webdriver.mjs";
 
@@ -9,37 +10,6 @@ import { Key, until } from "./webdriver.mjs";
 const ANSWER_MS = 60_000;
 
 const testId = (id) => `[data-testid="${id}"]`;
-
-/** Collects the whole thread in one go, so that what is compared belongs to one moment. */
-const LOOK = `
-  const all = (id) => [...document.querySelectorAll('[data-testid="' + id + '"]')];
-  const text = (element) => element.innerText.trim();
-  const isTool = (element) => element.dataset.testid === "tool-card";
-  // Tool cards are inside the answer that made the calls; here they are entries of their own.
-  const own = (element) => (element.dataset.testid === "message-assistant"
-    ? [...element.children].filter((child) => !isTool(child)).map(text).filter(Boolean).join("\\n")
-    : text(element));
-  const entries = document.querySelectorAll(
-    '[data-testid="message-user"], [data-testid="message-assistant"], [data-testid="tool-card"], [data-testid="error-note"]');
-  return {
-    ready: all("composer-input").length === 1,
-    state: all("turn-state")[0]?.dataset.state ?? null,
-    draft: all("composer-input")[0]?.value ?? null,
-    sessions: all("session-item").map(text),
-    notices: all("composer-notice").map(text),
-    previews: all("attachment").length,
-    pictures: [...document.querySelectorAll('[data-testid="message-user"] img')].filter((image) => image.naturalWidth > 0).length,
-    entries: [...entries].map((element) => ({
-      kind: element.dataset.testid,
-      text: own(element),
-      arguments: isTool(element) ? element.querySelector("pre:not([data-testid])")?.innerText ?? null : null,
-      output: isTool(element) ? element.querySelector('[data-testid="tool-output"]')?.innerText ?? null : null,
-      tool: element.dataset.tool ?? null,
-      state: element.dataset.state ?? null,
-      code: element.dataset.code ?? null,
-      canRetry: element.querySelector('[data-testid="retry-button"]') !== null,
-    })),
-  };`;
 
 /** The open chat app. */
 export class Chat {
@@ -162,6 +132,23 @@ export class Chat {
     });
   }
 
+  /** Deletes the newest session in the sidebar, which happens when the time to undo it is over. */
+  async deleteNewestSession() {
+    // By the page, not by the pointer: the button is seen only while the pointer is over its row.
+    await this.browser.evaluate(`document.querySelector('${testId("session-delete")}').click();`);
+  }
+
+  /** Whether the backend has no session left, whatever the sidebar shows. */
+  async hasNoSession() {
+    return this.browser.evaluate(NONE_STORED);
+  }
+
+  /** The next deletion finds the newest session open again, as if another window had just opened it. */
+  async reopenBeforeDeletion() {
+    const row = await this.element("session-item");
+    await this.browser.evaluate(REOPENED, await row.attribute("data-id"));
+  }
+
   /** Leaves the session on the screen for a new chat with an empty composer. */
   async startAnew() {
     await this.press("new-session");
@@ -208,6 +195,41 @@ export class Chat {
   /** Gives files to the composer, as its file dialog would. */
   async attach(...paths) {
     await (await this.element("file-input")).type(paths.join("\n"));
+  }
+
+  /** Drops a file onto the window, as far as the page can tell. */
+  async drop(name, type, bytes) {
+    await this.browser.evaluate(
+      `${FILE}
+      for (const kind of ["dragover", "drop"]) {
+        document.body.dispatchEvent(new DragEvent(kind, { dataTransfer: transfer, bubbles: true, cancelable: true }));
+      }`,
+      name,
+      type,
+      bytes.toString("base64"),
+    );
+  }
+
+  /** Pastes a file into the composer, as a copied picture comes from the clipboard. */
+  async paste(name, type, bytes) {
+    await this.browser.evaluate(
+      `${FILE}
+      const event = new ClipboardEvent("paste", { clipboardData: transfer, bubbles: true, cancelable: true });
+      document.querySelector('${testId("composer-input")}').dispatchEvent(event);`,
+      name,
+      type,
+      bytes.toString("base64"),
+    );
+  }
+
+  /** From now on: how long the page draws nothing, and how long a timer of it waits. */
+  async watchPauses() {
+    await this.browser.evaluate(WATCH_PAUSES);
+  }
+
+  /** The longest pauses since the watch began, in milliseconds. */
+  longestPauses() {
+    return this.browser.evaluate("return window.pauses;");
   }
 
   /** Opens another window of the app and switches to it; answers the handles of the first and the second. */
