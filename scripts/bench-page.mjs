@@ -6,12 +6,10 @@ import { join } from "node:path";
 import { Display, RunningApp, createDataFolder, removeDataFolder } from "../tests/e2e/launch.mjs";
 import { until } from "../tests/e2e/webdriver.mjs";
 import { load, machine } from "./bench-machine.mjs";
+import { buildPageApps, target } from "./bench-programs.mjs";
 import { prepareMachine } from "./machine.mjs";
-import { isCurrent, prepareRootPackages } from "./packages.mjs";
-import { Problem, main, root, step } from "./process.mjs";
+import { Problem, main } from "./process.mjs";
 
-const folder = join(root, "benches", "page");
-const target = join(root, "target", "bench");
 const LIMIT_MS = 15 * 60_000;
 
 /** What a goal is held against: the run in the middle, or the worst one. */
@@ -37,7 +35,7 @@ await main(async () => {
   const quick = process.argv.includes("--quick");
   await prepareMachine({ drive: true });
   const about = await machine();
-  const results = await drive(await build(), quick);
+  const results = await drive(join(await buildPageApps(), "bench-page"), quick);
   const goals = GOALS.map((goal) => judge(goal, results));
 
   print(results, goals);
@@ -45,15 +43,6 @@ await main(async () => {
   const report = { ...about, loadAtEnd: load(), goals, summary: summary(results), results };
   writeFileSync(join(target, "page.json"), `${JSON.stringify(report, null, 2)}\n`);
 });
-
-async function build() {
-  await prepareRootPackages();
-  if (!isCurrent(folder)) await step("Installing the page's packages", "npm", ["ci", "--no-audit", "--no-fund"], { cwd: folder });
-  await step("Building the page", "npm", ["run", "--silent", "build"], { cwd: folder });
-  const output = join(target, "page");
-  await step("Building the app (the first time takes some minutes)", "cargo", ["build", "--release", "--locked", "--target-dir", output], { cwd: folder });
-  return join(output, "release", "bench-page");
-}
 
 async function drive(program, quick) {
   const display = await Display.start();

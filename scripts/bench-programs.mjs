@@ -1,10 +1,14 @@
-// The programs that `npm run bench` measures: built here, and the command of one cell of each.
+// The programs that are measured: built here, and the command of one cell of each.
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { isCurrent } from "./packages.mjs";
+import { isCurrent, prepareRootPackages } from "./packages.mjs";
 import { Problem, root, run, step } from "./process.mjs";
 
 const benches = join(root, "benches");
+
+/** Where reports go, and the programs. */
+export const target = join(root, "target", "bench");
+
 const NODE_OF_THE_AI_SDK = 22;
 
 /** Ours and the floor: the bench of the agent alone, built without Tauri. */
@@ -21,7 +25,7 @@ export async function corePeers() {
 /** The Rust peers: a workspace of their own. */
 export async function rustPeers() {
   const folder = join(benches, "peers");
-  const args = ["build", "--release", "--locked", "--target-dir", join(root, "target", "bench", "peers")];
+  const args = ["build", "--release", "--locked", "--target-dir", join(target, "peers")];
   await step("Building the Rust peers (the first time takes some minutes)", "cargo", args, { cwd: folder });
   const program = executable(await run("cargo", [...args, "--message-format=json"], { cwd: folder, output: "kept" }), "bench-peers");
   return [
@@ -41,6 +45,17 @@ export async function javaScriptPeers() {
     { name: "pi", command: command("pi") },
     { name: "ai", command: command("ai") },
   ];
+}
+
+/** The apps of benches/page, in release mode; answers the folder they are in. */
+export async function buildPageApps() {
+  const folder = join(benches, "page");
+  await prepareRootPackages();
+  if (!isCurrent(folder)) await step("Installing the page's packages", "npm", ["ci", "--no-audit", "--no-fund"], { cwd: folder });
+  await step("Building the page", "npm", ["run", "--silent", "build"], { cwd: folder });
+  const output = join(target, "page");
+  await step("Building the apps (the first time takes some minutes)", "cargo", ["build", "--release", "--locked", "--target-dir", output], { cwd: folder });
+  return join(output, "release");
 }
 
 function nodeFor(folder) {
