@@ -10,9 +10,9 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { WORKLOADS, digits, judge } from "./bench-goals.mjs";
 import { load, machine, pinned } from "./bench-machine.mjs";
-import { corePeers, javaScriptPeers, rustPeers } from "./bench-programs.mjs";
+import { corePeers, javaScriptPeers, rustPeers, target } from "./bench-programs.mjs";
 import { prepareMachine } from "./machine.mjs";
-import { Problem, duration, main, root, run } from "./process.mjs";
+import { Problem, duration, main, run } from "./process.mjs";
 
 const CELL_LIMIT_MS = 180_000;
 /** One turn, and nothing before it. */
@@ -31,10 +31,9 @@ await main(async () => {
   for (const workload of workloads) report.goals[workload.name] = judge(workload, cells[workload.name], cells);
 
   print(workloads, programs, report);
-  const folder = join(root, "target", "bench");
-  mkdirSync(folder, { recursive: true });
-  writeFileSync(join(folder, "report.json"), `${JSON.stringify(report, null, 2)}\n`);
-  console.log(`\nThe report: ${join(folder, "report.json")}`);
+  mkdirSync(target, { recursive: true });
+  writeFileSync(join(target, "report.json"), `${JSON.stringify(report, null, 2)}\n`);
+  console.log(`\nThe report: ${join(target, "report.json")}`);
 });
 
 function options() {
