@@ -539,7 +539,9 @@ export type SessionEventKind =
 /**  The user said something; the literal input. */
 { type: "userMessage"; 
 /**  The checked blocks. */
-content: ContentBlock[] } | 
+content: ContentBlock[]; 
+/**  Name of the skill it calls. The words alone do not tell: `/name` may be an escaped `//name`. */
+skill?: string | null } | 
 /**  The model answered. */
 { type: "assistantMessage"; 
 /**  Text, reasoning and calls in order of arrival. */

@@ -22,10 +22,22 @@ pub(crate) fn history(workload: &Workload) -> InMemorySessions {
         let index = number + 1;
         events.push(if workload.image && number == 2 {
             let content = vec![ContentBlock::image("image/png", image_data())];
-            event(index, SessionEventKind::UserMessage { content })
+            event(
+                index,
+                SessionEventKind::UserMessage {
+                    content,
+                    skill: None,
+                },
+            )
         } else if number % 2 == 0 {
             let content = vec![ContentBlock::text(history_text())];
-            event(index, SessionEventKind::UserMessage { content })
+            event(
+                index,
+                SessionEventKind::UserMessage {
+                    content,
+                    skill: None,
+                },
+            )
         } else {
             assistant_message(index as u64, [text_part(&history_text())])
         });

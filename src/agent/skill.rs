@@ -1,5 +1,7 @@
 //! Skills: prompts the user calls by name (chapters 3.3 and 5.5).
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use super::error::AgentError;
@@ -77,10 +79,6 @@ pub struct SkillInfo {
     pub allow_implicit_invocation: bool,
 }
 
-/// The user called this skill.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct SkillCall(String);
-
 /// All skills of an agent.
 #[derive(Debug, Default)]
 pub(crate) struct SkillSet {
@@ -112,15 +110,15 @@ impl SkillSet {
             .filter(|skill| skill.allow_implicit_invocation)
     }
 
-    /// Looks for a skill call at the very start of the first text block. An escape (`//x`) is
-    /// turned into the plain text `/x`.
+    /// The name of the skill that is called at the very start of the first text block. An
+    /// escape (`//x`) is turned into the plain text `/x`.
     ///
     /// # Errors
     /// `SKILL_NOT_FOUND` for a legal but unknown name.
     pub(crate) fn resolve(
         &self,
         content: &mut [ContentBlock],
-    ) -> Result<Option<SkillCall>, AgentError> {
+    ) -> Result<Option<Arc<str>>, AgentError> {
         let first = content.iter_mut().find_map(|block| match block {
             ContentBlock::Text { text } => Some(text),
             ContentBlock::Image { .. } | ContentBlock::File { .. } => None,
@@ -142,21 +140,16 @@ impl SkillSet {
             return Ok(None);
         };
         match self.find(name) {
-            Some(skill) => Ok(Some(SkillCall(skill.name.clone()))),
+            Some(skill) => Ok(Some(skill.name.as_str().into())),
             None => Err(AgentError::skill_not_found(name, &self.nearest(name))),
         }
     }
 
-    /// The skill that a stored message calls, as far as its words tell.
-    pub(crate) fn called(&self, content: &[ContentBlock]) -> Option<SkillCall> {
-        let (name, _) = split_call(first_text(content)?)?;
-        self.find(name).map(|skill| SkillCall(skill.name.clone()))
-    }
-
-    /// What goes before the user's message. The argument is what the message says now: a
-    /// hook may have changed it, and what it took out must not come back by this way.
-    pub(crate) fn prompt(&self, call: &SkillCall, content: &[ContentBlock]) -> Option<String> {
-        let skill = self.find(&call.0)?;
+    /// What goes before a user's message that calls the skill. The argument is what the
+    /// message says now: a hook may have changed it, and what it took out must not come back
+    /// by this way. `None`: the skill is not registered any more.
+    pub(crate) fn prompt(&self, name: &str, content: &[ContentBlock]) -> Option<String> {
+        let skill = self.find(name)?;
         let argument = first_text(content)
             .and_then(split_call)
             .filter(|(name, _)| *name == skill.name)

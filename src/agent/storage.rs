@@ -308,6 +308,10 @@ pub enum SessionEventKind {
     UserMessage {
         /// The checked blocks.
         content: Vec<ContentBlock>,
+        /// Name of the skill it calls. The words alone do not tell: `/name` may be an escaped `//name`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "bindings", specta(optional))]
+        skill: Option<Arc<str>>,
     },
     /// The model answered.
     AssistantMessage {

@@ -48,7 +48,13 @@ pub fn metadata(index: u64, metadata: SessionMetadata) -> SessionEvent {
 #[must_use]
 pub fn user_message(index: u64, text: &str) -> SessionEvent {
     let content = vec![ContentBlock::text(text)];
-    event(index, SessionEventKind::UserMessage { content })
+    event(
+        index,
+        SessionEventKind::UserMessage {
+            content,
+            skill: None,
+        },
+    )
 }
 
 /// A whole answer of these parts.

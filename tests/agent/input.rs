@@ -68,7 +68,7 @@ async fn assert_sent(declared: &str, data: &str, media_type: &str, pure: &str) {
     assert_completed(&rig.send(input).await, "I see");
     assert_eq!(images(&rig), [(media_type.to_owned(), pure.to_owned())]);
     let stored = rig.stored().into_iter().find_map(|event| match event.kind {
-        SessionEventKind::UserMessage { content } => Some(content),
+        SessionEventKind::UserMessage { content, .. } => Some(content),
         _ => None,
     });
     assert_eq!(

@@ -127,6 +127,7 @@ fn stored_event() -> impl Strategy<Value = SessionEvent> {
         1 => Just(SessionEvent {
             kind: SessionEventKind::UserMessage {
                 content: vec![picture(), ContentBlock::text(" "), ContentBlock::file("f", "")],
+                skill: Some("gone".into()),
             },
             ..user_message(0, "")
         }),

@@ -71,7 +71,7 @@ pub(crate) fn stored_lines(events: &[SessionEvent]) -> Vec<String> {
 
 fn stored_line(kind: &SessionEventKind) -> String {
     match kind {
-        SessionEventKind::UserMessage { content } => {
+        SessionEventKind::UserMessage { content, .. } => {
             let blocks: Vec<String> = content.iter().map(block).collect();
             format!("user: {}", blocks.join(" "))
         }

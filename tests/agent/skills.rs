@@ -34,7 +34,7 @@ fn with_skills(builder: AgentBuilder) -> AgentBuilder {
 /// What the user's messages in the storage say.
 fn stored_words(rig: &Rig) -> Vec<Vec<ContentBlock>> {
     let words = |kind| match kind {
-        SessionEventKind::UserMessage { content } => Some(content),
+        SessionEventKind::UserMessage { content, .. } => Some(content),
         _ => None,
     };
     rig.stored()
@@ -261,37 +261,50 @@ async fn a_skill_stays_through_a_compaction_within_its_turn() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_skill_that_was_cancelled_or_failed_is_gone_and_comes_back_with_a_retry() {
+async fn a_skill_whose_turn_failed_is_gone_and_comes_back_with_a_retry_also_after_a_resume() {
     // G15
     let provider = provider()
         .reply([error(ProviderErrorKind::Auth, "no key")])
+        .reply([error(ProviderErrorKind::Auth, "no key")])
         .always(|_| [text("answer"), done()]);
-    let rig = Rig::with(provider, config(), with_skills).await;
+    let mut rig = Rig::with(provider, config(), with_skills).await;
     rig.send("/commit a").await;
+    collect(rig.session.retry_turn().unwrap()).await;
+    rig.reopen().await;
     let events = collect(rig.session.retry_turn().unwrap()).await;
     assert_completed(&events, "answer");
-    let prompts = user_side(&rig.request(2), UserOrigin::Skill);
-    assert!(
-        prompts.len() == 1 && prompts[0].contains(MARK),
-        "{prompts:?}"
-    );
+    for call in [2, 3] {
+        let prompts = user_side(&rig.request(call), UserOrigin::Skill);
+        assert!(
+            prompts.len() == 1 && prompts[0].contains(MARK),
+            "{prompts:?}"
+        );
+    }
     rig.send("next").await;
-    assert!(!everything(&rig.request(3)).contains(MARK));
+    assert!(!everything(&rig.request(4)).contains(MARK));
     rig.epilogue().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_escaped_message_stays_plain_when_it_is_run_again() {
+async fn an_escaped_message_stays_plain_when_it_is_run_again_also_after_a_resume() {
     // G13
     let provider = provider()
         .reply([error(ProviderErrorKind::Auth, "no key")])
+        .reply([error(ProviderErrorKind::Auth, "no key")])
         .always(|_| [text("answer"), done()]);
-    let rig = Rig::with(provider, config(), with_skills).await;
+    let mut rig = Rig::with(provider, config(), with_skills).await;
     rig.send("//commit a").await;
+    collect(rig.session.retry_turn().unwrap()).await;
+    rig.reopen().await;
     let events = collect(rig.session.retry_turn().unwrap()).await;
     assert_completed(&events, "answer");
-    assert_eq!(user_side(&rig.request(2), UserOrigin::Input), ["/commit a"]);
-    assert!(!everything(&rig.request(2)).contains(MARK));
+    for call in [2, 3] {
+        assert_eq!(
+            user_side(&rig.request(call), UserOrigin::Input),
+            ["/commit a"]
+        );
+        assert!(!everything(&rig.request(call)).contains(MARK));
+    }
     rig.epilogue().await;
 }
 

@@ -62,10 +62,10 @@ export class RunningApp {
   }
 
   /** Starts the program under a driver of its own: WebKitWebDriver serves one session well, not two. */
-  static async start({ program, display, dataFolder, size = { width: 1180, height: 800 } }) {
+  static async start({ program, display, dataFolder, environment = {}, size = { width: 1180, height: 800 } }) {
     const port = await freePort();
     const address = `http://127.0.0.1:${port}`;
-    const options = { env: appEnvironment(display, dataFolder), stdio: ["ignore", "pipe", "pipe"] };
+    const options = { env: { ...appEnvironment(display, dataFolder), ...environment }, stdio: ["ignore", "pipe", "pipe"] };
     const driver = endWithMe(spawn("WebKitWebDriver", [`--port=${port}`, "--host=127.0.0.1"], options));
     const log = [];
     for (const stream of [driver.stdout, driver.stderr]) stream.setEncoding("utf8").on("data", (text) => log.push(text));

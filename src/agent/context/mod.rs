@@ -37,6 +37,15 @@ pub(crate) struct Context {
     calibration: Option<Calibration>,
 }
 
+/// A message of the user, as it is stored.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Said<'a> {
+    pub(crate) index: u64,
+    pub(crate) content: &'a [ContentBlock],
+    /// Name of the skill it calls.
+    pub(crate) skill: Option<&'a str>,
+}
+
 /// A provider's own count, in place of the estimate of what it covered.
 #[derive(Debug, Clone, Copy)]
 struct Calibration {
@@ -199,22 +208,24 @@ impl Context {
         }
     }
 
-    /// The newest user message, with its index.
-    pub(crate) fn newest_user(&self) -> Option<(u64, &[ContentBlock])> {
+    /// The newest user message.
+    pub(crate) fn newest_user(&self) -> Option<Said<'_>> {
         self.events
             .iter()
             .rev()
             .find_map(|event| match &event.kind {
-                SessionEventKind::UserMessage { content } => {
-                    Some((event.index, content.as_slice()))
-                }
+                SessionEventKind::UserMessage { content, skill } => Some(Said {
+                    index: event.index,
+                    content,
+                    skill: skill.as_deref(),
+                }),
                 _ => None,
             })
     }
 
     /// Whether the newest user message holds images that the model is shown.
     pub(crate) fn newest_user_shows_images(&self) -> Option<u64> {
-        let (index, content) = self.newest_user()?;
+        let Said { index, content, .. } = self.newest_user()?;
         let has_images = content
             .iter()
             .any(|block| matches!(block, ContentBlock::Image { .. }));

@@ -137,7 +137,7 @@ impl Normalizer {
     /// Takes the next event.
     pub(crate) fn push(&mut self, event: &SessionEvent) {
         match &event.kind {
-            SessionEventKind::UserMessage { content } => {
+            SessionEventKind::UserMessage { content, .. } => {
                 self.close_round();
                 self.user(event.index, content);
             }

@@ -178,7 +178,7 @@ impl MemoryProgress {
 
 /// Text of a user message, blocks joined.
 fn text_of(event: &SessionEvent) -> String {
-    let SessionEventKind::UserMessage { content } = &event.kind else {
+    let SessionEventKind::UserMessage { content, .. } = &event.kind else {
         return String::new();
     };
     let texts: Vec<&str> = content.iter().filter_map(ContentBlock::as_text).collect();

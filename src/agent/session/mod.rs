@@ -24,7 +24,6 @@ use super::error::AgentError;
 use super::message::{ContentBlock, UserInput};
 use super::outlet::{Subscription, Turn};
 use super::provider::ReasoningEffort;
-use super::skill::SkillCall;
 use super::storage::{SessionEvent, SessionOverrides};
 use super::turn::{self, TurnRun};
 
@@ -126,8 +125,8 @@ pub(crate) enum TurnInput {
     /// A new message of the user.
     New {
         content: Vec<ContentBlock>,
-        /// The skill it calls.
-        skill: Option<SkillCall>,
+        /// Name of the skill it calls.
+        skill: Option<Arc<str>>,
     },
     /// The last message again.
     Again,

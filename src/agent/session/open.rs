@@ -223,10 +223,6 @@ pub(crate) async fn resume(
     work.usage = usage;
     work.message_count = message_count;
     work.stored_model = stored_model;
-    work.skill = work
-        .context
-        .newest_user()
-        .and_then(|(_, content)| core.skills.called(content));
     work.memory = memory;
     if work.context.ends_in_the_open() {
         // Told in the next request, stored with the next message.

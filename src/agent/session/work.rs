@@ -11,7 +11,6 @@ use crate::agent::memory::Memory;
 use crate::agent::memory::manager::MemoryProgress;
 use crate::agent::prompt::{self, Sections};
 use crate::agent::provider::{PromptBlock, ToolSpec, Usage};
-use crate::agent::skill::SkillCall;
 use crate::agent::storage::{CompactionRecord, SessionEvent, SessionEventKind, SessionMetadata};
 
 /// The inside of a session: its context and the way into the storage.
@@ -27,8 +26,6 @@ pub(crate) struct Work {
     /// What the session has cost.
     pub(crate) usage: Usage,
     pub(crate) message_count: u32,
-    /// The skill that the newest message calls.
-    pub(crate) skill: Option<SkillCall>,
     /// The model that the stored session names.
     pub(crate) stored_model: Option<Arc<str>>,
 }
@@ -51,7 +48,6 @@ impl Work {
             prompt: None,
             usage: Usage::default(),
             message_count: 0,
-            skill: None,
             stored_model: None,
         }
     }

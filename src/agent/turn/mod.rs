@@ -163,10 +163,10 @@ impl TurnRun {
         let skills = &self.core().skills;
         let prompt = skill
             .as_ref()
-            .and_then(|call| skills.prompt(call, &content));
+            .and_then(|name| skills.prompt(name, &content));
         let mut kinds = std::mem::take(&mut self.work.pending);
         let title = self.opening(&mut kinds, &content);
-        kinds.push(SessionEventKind::UserMessage { content });
+        kinds.push(SessionEventKind::UserMessage { content, skill });
         let written = self
             .work
             .journal
@@ -187,7 +187,6 @@ impl TurnRun {
         if let Some(title) = title {
             self.session.set_title(title);
         }
-        self.work.skill = skill;
         if let (Some(text), Some(last)) = (prompt, events.last()) {
             self.work.context.set_skill(Some(SkillPrompt {
                 before: last.index,
@@ -232,12 +231,13 @@ impl TurnRun {
 
     /// The last message once more: its skill, if it called one, counts again.
     async fn begin_again(&mut self) -> Result<(), Ending> {
-        let Some((index, content)) = self.work.context.newest_user() else {
+        let Some(said) = self.work.context.newest_user() else {
             return Err(Ending::Failed(AgentError::invalid_input(
                 "there is no message to run again; send one",
             )));
         };
-        let content = content.to_vec();
+        let (index, content) = (said.index, said.content.to_vec());
+        let skill = said.skill.map(str::to_owned);
         let _unchanged = self.run_turn_start(content.clone()).await?;
         let mut kinds = std::mem::take(&mut self.work.pending);
         let _titled = self.opening(&mut kinds, &content);
@@ -258,8 +258,7 @@ impl TurnRun {
         }
         self.began = true;
         self.work.stored_model = Some(Arc::clone(&self.model.id));
-        let call = self.work.skill.as_ref();
-        let prompt = call.and_then(|call| self.core().skills.prompt(call, &content));
+        let prompt = skill.and_then(|name| self.core().skills.prompt(&name, &content));
         self.work.context.set_skill(prompt.map(|text| SkillPrompt {
             before: index,
             text,

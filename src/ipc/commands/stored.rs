@@ -46,7 +46,7 @@ pub(crate) async fn session_history(
 
 fn leave_out_images(page: &mut HistoryPage) {
     for event in &mut page.events {
-        let SessionEventKind::UserMessage { content } = &mut event.kind else {
+        let SessionEventKind::UserMessage { content, .. } = &mut event.kind else {
             continue;
         };
         for block in content {

@@ -44,6 +44,7 @@ fn every_kind() -> Vec<SessionEvent> {
             ContentBlock::image("image/png", "iVBORw0KGgo="),
             ContentBlock::file("名字.txt", ""),
         ],
+        skill: Some("提交".into()),
     };
     let arguments = json!({ "路径": AWKWARD, "n": FAR_FUTURE, "deep": [null, { "x": 1.5 }] });
     let call = call_part("c1", "write", arguments.clone());

@@ -58,7 +58,7 @@ impl<'a> Stored<'a> {
         };
         for event in &log.events {
             match &event.kind {
-                SessionEventKind::UserMessage { content } => {
+                SessionEventKind::UserMessage { content, .. } => {
                     let Some(ContentBlock::Text { text }) = content.first() else {
                         continue;
                     };
