@@ -40,20 +40,23 @@ class Sessions {
     running: null,
   })
   #search = 0
+  /** Whether pages behind the newest were loaded. Without them the list never outgrows one page. */
+  #hasOlder = false
 
-  /** Reads the newest page again and keeps the older ones that were loaded. */
+  /** Reads the newest page again; older pages stay if they were asked for. */
   async refresh(): Promise<void> {
     try {
       const page = await listSessions({ limit: PAGE })
-      const { items, nextCursor, loaded } = this.state.get()
-      const fresh = new Set(page.items.map((one) => one.sessionId))
-      const oldest = page.items.at(-1)?.updatedAt ?? 0
-      const older = page.nextCursor === undefined
-        ? []
-        : items.filter((one) => !fresh.has(one.sessionId) && one.updatedAt <= oldest)
+      const { items, nextCursor } = this.state.get()
+      const newest = kept(page.items, items)
+      const fresh = new Set(newest.map((one) => one.sessionId))
+      const oldest = newest.at(-1)?.updatedAt ?? 0
+      const older = this.#hasOlder && page.nextCursor !== undefined
+        ? items.filter((one) => !fresh.has(one.sessionId) && one.updatedAt <= oldest)
+        : []
       this.state.patch({
-        items: [...page.items, ...older],
-        nextCursor: loaded && older.length > 0 ? nextCursor : (page.nextCursor ?? null),
+        items: [...newest, ...older],
+        nextCursor: older.length > 0 ? nextCursor : (page.nextCursor ?? null),
         loaded: true,
         error: null,
       })
@@ -67,6 +70,7 @@ class Sessions {
     const { nextCursor } = this.state.get()
     if (nextCursor === null) return
     const page = await listSessions({ limit: PAGE, cursor: nextCursor })
+    this.#hasOlder = true
     const { items } = this.state.get()
     const known = new Set(items.map((one) => one.sessionId))
     this.state.patch({
@@ -149,6 +153,15 @@ class Sessions {
     else hidden.delete(sessionId)
     this.state.patch({ hidden })
   }
+}
+
+/** The sessions as they are now; those that did not change stay the same objects, so that their rows are not drawn again. */
+function kept(now: readonly SessionSummary[], before: readonly SessionSummary[]): SessionSummary[] {
+  const known = new Map(before.map((one) => [one.sessionId, one]))
+  return now.map((one) => {
+    const old = known.get(one.sessionId)
+    return old && JSON.stringify(old) === JSON.stringify(one) ? old : one
+  })
 }
 
 export const sessions = new Sessions()
