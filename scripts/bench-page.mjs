@@ -1,8 +1,10 @@
 // `npm run bench:page`: how events reach a page, in the real webview, in release mode: through a plain channel,
 // through the plugin and its client, and from the AI SDK inside the page. `--quick`: once instead of several times.
+// `--only burst`: only the measurements of this name.
 // The report is target/bench/page.json. Linux only: nothing else has WebKitWebDriver.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { parseArgs } from "node:util";
 import { Display, RunningApp, createDataFolder, removeDataFolder } from "../tests/e2e/launch.mjs";
 import { until } from "../tests/e2e/webdriver.mjs";
 import { load, machine } from "./bench-machine.mjs";
@@ -32,11 +34,14 @@ const GOALS = [
 
 await main(async () => {
   if (process.platform !== "linux") throw new Problem("npm run bench:page runs on Linux only.");
-  const quick = process.argv.includes("--quick");
+  const { values } = parseArgs({ options: { quick: { type: "boolean", default: false }, only: { type: "string" } } });
   await prepareMachine({ drive: true });
   const about = await machine();
-  const results = await drive(join(await buildPageApps(), "bench-page"), quick);
-  const goals = GOALS.map((goal) => judge(goal, results));
+  const [program] = await buildPageApps("bench-page");
+  const results = await drive(program, values);
+  const measured = new Set(results.map(({ measurement }) => measurement));
+  if (measured.size === 0) throw new Problem(`No measurement is called "${values.only}".`);
+  const goals = GOALS.filter(({ measurement }) => measured.has(measurement)).map((goal) => judge(goal, results));
 
   print(results, goals);
   mkdirSync(target, { recursive: true });
@@ -44,14 +49,14 @@ await main(async () => {
   writeFileSync(join(target, "page.json"), `${JSON.stringify(report, null, 2)}\n`);
 });
 
-async function drive(program, quick) {
+async function drive(program, { quick, only = null }) {
   const display = await Display.start();
   const dataFolder = await createDataFolder();
   let app;
   try {
     app = await RunningApp.start({ program, display, dataFolder });
     await until("the page to be there", () => app.browser.evaluate("return Boolean(window.bench?.start)"));
-    await app.browser.evaluate("window.bench.start(arguments[0])", quick);
+    await app.browser.evaluate("window.bench.start(arguments[0], arguments[1])", quick, only);
     const end = Date.now() + LIMIT_MS;
     for (let seen = 0; ; ) {
       await new Promise((resume) => setTimeout(resume, 3_000));

@@ -47,15 +47,19 @@ export async function javaScriptPeers() {
   ];
 }
 
-/** The apps of benches/page, in release mode; answers the folder they are in. */
-export async function buildPageApps() {
+/** Apps of benches/page, in release mode; answers their paths. */
+export async function buildPageApps(...names) {
   const folder = join(benches, "page");
   await prepareRootPackages();
   if (!isCurrent(folder)) await step("Installing the page's packages", "npm", ["ci", "--no-audit", "--no-fund"], { cwd: folder });
   await step("Building the page", "npm", ["run", "--silent", "build"], { cwd: folder });
   const output = join(target, "page");
-  await step("Building the apps (the first time takes some minutes)", "cargo", ["build", "--release", "--locked", "--target-dir", output], { cwd: folder });
-  return join(output, "release");
+  // One after the other: apps of one package write what they carry inside to the same files.
+  for (const name of names) {
+    const args = ["build", "--release", "--locked", "--target-dir", output, "--bin", name];
+    await step(`Building ${name} (the first time takes some minutes)`, "cargo", args, { cwd: folder });
+  }
+  return names.map((name) => join(output, "release", name));
 }
 
 function nodeFor(folder) {

@@ -3,7 +3,7 @@
 // The report is target/bench/start.json. Linux only: it needs a display that nobody sees.
 import { spawn } from "node:child_process";
 import { copyFileSync, mkdirSync, statSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { Display, createDataFolder, removeDataFolder } from "../tests/e2e/launch.mjs";
 import { load, machine } from "./bench-machine.mjs";
 import { buildPageApps, target } from "./bench-programs.mjs";
@@ -20,9 +20,10 @@ await main(async () => {
   if (process.platform !== "linux") throw new Problem("npm run bench:start runs on Linux only.");
   await prepareMachine({ drive: true });
   const about = await machine();
-  const folder = await buildPageApps();
   const apps = [];
-  for (const name of ["start-empty", "start-agent"]) apps.push({ name, program: join(folder, name), ...(await sizes(folder, name)), starts: [] });
+  for (const program of await buildPageApps("start-empty", "start-agent")) {
+    apps.push({ name: basename(program), program, ...(await sizes(program)), starts: [] });
+  }
 
   const display = await Display.start();
   const dataFolder = await createDataFolder();
@@ -73,11 +74,11 @@ function start(program, display, dataFolder) {
 }
 
 /** The program's size as cargo leaves it, and as it is shipped: without symbols. */
-async function sizes(folder, name) {
-  const stripped = join(folder, `${name}.stripped`);
-  copyFileSync(join(folder, name), stripped);
-  await step(`Measuring ${name}`, "strip", [stripped]);
-  return { bytes: statSync(join(folder, name)).size, strippedBytes: statSync(stripped).size };
+async function sizes(program) {
+  const stripped = `${program}.stripped`;
+  copyFileSync(program, stripped);
+  await step(`Measuring ${basename(program)}`, "strip", [stripped]);
+  return { bytes: statSync(program).size, strippedBytes: statSync(stripped).size };
 }
 
 function described({ min_ms, median_ms, bytes, strippedBytes }) {

@@ -25,10 +25,11 @@ const MEASUREMENTS = [
 const bench = { results: [], over: false, failed: undefined };
 window.bench = bench;
 
-bench.start = async (quick) => {
+bench.start = async (quick, only) => {
   try {
     for (const way of Object.keys(WAYS)) await measure({ script: { deltas: 1_000 } }, way);
     for (const measurement of MEASUREMENTS) {
+      if (only !== null && measurement.name !== only) continue;
       const ways = Object.entries(measurement.ways);
       const rounds = quick ? 1 : Math.max(...ways.map(([, times]) => times));
       for (let round = 0; round < rounds; round += 1) {
@@ -37,7 +38,7 @@ bench.start = async (quick) => {
         }
       }
     }
-    for (const [way, cancel] of Object.entries(cancels)) {
+    for (const [way, cancel] of only === null || only === "cancel" ? Object.entries(cancels) : []) {
       for (let time = 0; time < 10; time += 1) {
         bench.results.push({ measurement: "cancel", way: way === "aiSdk" ? "ai sdk" : way, cancel_ms: round(await cancel(CANCEL)) });
       }
