@@ -1,14 +1,17 @@
 //! Chapters 3.7 and 5.7: memories, when they are searched and extracted, and what of a
 //! model's answer becomes one.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use youyou_agent::testing::{
-    FaultyMemories, InMemoryMemories, MemoryOperation, ScriptedProvider, Step, done, memory, text,
-    text_model, user_message,
+    FaultyMemories, InMemoryMemories, MemoryOperation, ScriptedProvider, Step, done, error, memory,
+    text, text_model, user_message,
 };
 use youyou_agent::{
-    AgentConfig, ChatRequest, ContentBlock, Memory, MemoryStorage, ModelInfo, SessionConfig,
+    AgentConfig, ChatRequest, ContentBlock, Memory, MemoryStorage, ModelInfo, ProviderErrorKind,
+    SessionConfig,
 };
 
 use crate::compaction_limits::picture;
@@ -36,7 +39,7 @@ pub(crate) fn answering(answer: &'static str) -> ScriptedProvider {
     extracting(move || vec![text(answer), done()])
 }
 
-pub(crate) fn extractions(provider: &ScriptedProvider) -> Vec<std::sync::Arc<ChatRequest>> {
+pub(crate) fn extractions(provider: &ScriptedProvider) -> Vec<Arc<ChatRequest>> {
     let mut requests = provider.requests();
     requests.retain(|request| extracts(request));
     requests
@@ -265,31 +268,69 @@ async fn each_extraction_covers_only_what_came_after_the_last() {
         // Lets the checkpoint in the background go its way.
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
-    let words = |request: &ChatRequest| {
-        let transcript = all_said(request);
-        let transcript = transcript.split_once("<transcript>").unwrap().1.to_owned();
-        assert!(!transcript.contains("SKILLTEXT"), "no skill texts");
-        assert!(!transcript.contains("remembered"), "no injected memories");
-        (1..=9)
-            .filter(|n| transcript.contains(&format!("word{n}")))
-            .collect::<Vec<usize>>()
-    };
-    let of = |rig: &Rig| -> Vec<Vec<usize>> {
-        extractions(&rig.provider)
-            .iter()
-            .map(|request| words(request))
-            .collect()
-    };
-    assert_eq!(of(&rig), [vec![1, 2], vec![3, 4]]);
+    assert_eq!(extracted(&rig), [vec![1, 2], vec![3, 4]]);
     rig.reopen().await;
-    assert_eq!(of(&rig), [vec![1, 2], vec![3, 4], vec![5]]);
+    assert_eq!(extracted(&rig), [vec![1, 2], vec![3, 4], vec![5]]);
     for _ in 0..3 {
         rig.reopen().await;
     }
     assert_eq!(extractions(&rig.provider).len(), 3, "nothing new, no call");
     rig.send("word6").await;
     rig.reopen().await;
-    assert_eq!(of(&rig)[3], [6]);
+    assert_eq!(extracted(&rig)[3], [6]);
+    rig.epilogue().await;
+}
+
+/// Which of the words `word1` to `word9` each extraction covered.
+fn extracted(rig: &Rig) -> Vec<Vec<usize>> {
+    let words = |request: &ChatRequest| {
+        let said = all_said(request);
+        let transcript = said.split_once("<transcript>").unwrap().1;
+        assert!(!transcript.contains("SKILLTEXT"), "no skill texts");
+        assert!(!transcript.contains("remembered"), "no injected memories");
+        (1..=9)
+            .filter(|n| transcript.contains(&format!("word{n}")))
+            .collect()
+    };
+    let requests = extractions(&rig.provider);
+    requests.iter().map(|request| words(request)).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_checkpoint_could_not_extract_is_in_the_next_extraction() {
+    let settings = AgentConfig {
+        memory_checkpoint_interval: 2,
+        ..config()
+    };
+    let memories = InMemoryMemories::new();
+    let broken = Arc::new(AtomicBool::new(true));
+    let fails = Arc::clone(&broken);
+    let provider = extracting(move || match fails.load(Ordering::SeqCst) {
+        true => vec![error(ProviderErrorKind::Auth, "wrong key")],
+        false => vec![text(r#"[{"content":"x"}]"#), done()],
+    });
+    let mut rig = Rig::with(provider, settings, |builder| {
+        builder.memory_storage(memories.clone())
+    })
+    .await;
+    let say = async |rig: &Rig, n: usize| {
+        rig.send(format!("word{n}").as_str()).await;
+        // Lets the checkpoint in the background go its way.
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    };
+    for n in 1..=3 {
+        say(&rig, n).await;
+    }
+    broken.store(false, Ordering::SeqCst);
+    say(&rig, 4).await;
+    assert_eq!(extracted(&rig), [vec![1, 2], vec![1, 2, 3, 4]]);
+    broken.store(true, Ordering::SeqCst);
+    for n in 5..=6 {
+        say(&rig, n).await;
+    }
+    broken.store(false, Ordering::SeqCst);
+    rig.reopen().await;
+    assert_eq!(extracted(&rig)[2..], [vec![5, 6], vec![5, 6]]);
     rig.epilogue().await;
 }
 

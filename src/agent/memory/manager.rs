@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -41,8 +42,8 @@ pub(crate) struct MemoryProgress {
     spoken: bool,
     /// Turns since the last checkpoint.
     turns: u32,
-    /// The checkpoint under way, if one is.
-    running: Option<AbortOnDropHandle<()>>,
+    /// The newest checkpoint. It gives back what it could not extract.
+    running: Option<AbortOnDropHandle<Vec<Arc<SessionEvent>>>>,
 }
 
 /// A batch of conversation to extract memories from.
@@ -105,13 +106,22 @@ impl MemoryProgress {
     /// Starts an extraction in the background.
     pub(crate) fn checkpoint(&mut self, core: &Arc<Core>, session_id: &Arc<str>, model: &Model) {
         self.turns = 0;
+        if let Some(Ok(left)) = self.running.take().and_then(FutureExt::now_or_never) {
+            self.take_back(left);
+        }
         let extraction = self.take(session_id, model);
         let core = Arc::clone(core);
         // Owned by the session: awaited when it closes, aborted when it is dropped.
         self.running = Some(AbortOnDropHandle::new(tokio::spawn(async move {
             let limit = Duration::from_millis(core.config.memory_timeout_ms);
-            extraction.run(&core, limit).await;
+            extraction.run(&core, limit).await
         })));
+    }
+
+    /// What a checkpoint could not extract goes before what was said since.
+    fn take_back(&mut self, left: Vec<Arc<SessionEvent>>) {
+        self.spoken |= !left.is_empty();
+        self.fresh.splice(..0, left);
     }
 
     fn take(&mut self, session_id: &Arc<str>, model: &Model) -> Extraction {
@@ -134,8 +144,10 @@ impl MemoryProgress {
         limit: Duration,
     ) {
         let work = async {
-            if let Some(running) = self.running.take() {
-                let _ended = running.await;
+            if let Some(running) = self.running.take()
+                && let Ok(left) = running.await
+            {
+                self.take_back(left);
             }
             if self.has_fresh() {
                 self.take(session_id, model).run(core, limit).await;
@@ -186,19 +198,20 @@ fn text_of(event: &SessionEvent) -> String {
 }
 
 impl Extraction {
-    /// Asks the model and saves what it proposes.
-    pub(crate) async fn run(self, core: &Core, limit: Duration) {
+    /// Asks the model and saves what it proposes. Gives back the batch if that failed.
+    pub(crate) async fn run(self, core: &Core, limit: Duration) -> Vec<Arc<SessionEvent>> {
         let work = self.extract(core);
         let outcome = tokio::time::timeout(limit, work).await;
         let failure = match outcome {
             Ok(Ok(saved)) => {
                 tracing::debug!(session = %self.session_id, saved, "memories extracted");
-                return;
+                return Vec::new();
             }
             Ok(Err(reason)) => reason,
             Err(_) => format!("it took longer than {} ms", limit.as_millis()),
         };
         tracing::error!(session = %self.session_id, "extracting memories failed: {failure}");
+        self.events
     }
 
     async fn extract(&self, core: &Core) -> Result<usize, String> {
