@@ -1,27 +1,27 @@
-//! What the agent writes into logs: a span per turn, model call, tool call and hook, and no
-//! word of what was said below the trace level.
+//! What the agent writes into logs: a span per turn, model call, tool call and hook, one line
+//! for each fault that is lived with, and no word of what was said below the trace level.
 //!
-//! This test has a process of its own: tracing decides once per place in the code and process
-//! whether anyone listens, and a neighbour without a subscriber would decide for all.
+//! These tests have a process of their own: tracing decides once per place in the code and
+//! process whether anyone listens, and a neighbour without a subscriber would decide for all.
 #![expect(
     clippy::unwrap_used,
     reason = "a step that cannot be taken fails its test"
 )]
 
 use std::io;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 
 use serde_json::json;
 use tracing::Level;
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::fmt::format::FmtSpan;
 use youyou_agent::testing::{
-    InMemorySessions, RecordingTool, ScriptedProvider, call, collect, done, reasoning, refuse,
-    text, text_model,
+    InMemoryMemories, InMemorySessions, RecordingTool, ScriptedProvider, assistant_message, call,
+    collect, done, reasoning, refuse, session_created, text, text_model, text_part, user_message,
 };
 use youyou_agent::{
     AgentBuilder, AgentConfig, HookOutcome, HookRegistry, Plugin, PluginError, ProviderError,
-    ProviderErrorKind, SessionConfig,
+    ProviderErrorKind, ResumeOptions, SessionConfig,
 };
 
 #[derive(Clone, Default)]
@@ -46,6 +46,30 @@ impl MakeWriter<'_> for Written {
     }
 }
 
+impl Written {
+    /// The lines in which all of these words stand.
+    fn lines(&self, words: &[&str]) -> Vec<String> {
+        let log = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
+        let lines = log
+            .lines()
+            .filter(|line| words.iter().all(|word| line.contains(word)));
+        lines.map(str::to_owned).collect()
+    }
+}
+
+/// What all tests of this process log. Each looks for words of its own.
+static LOG: LazyLock<Written> = LazyLock::new(|| {
+    let written = Written::default();
+    let subscriber = tracing_subscriber::fmt()
+        .with_max_level(Level::DEBUG)
+        .with_span_events(FmtSpan::NEW)
+        .with_ansi(false)
+        .with_writer(written.clone())
+        .finish();
+    tracing::subscriber::set_global_default(subscriber).unwrap();
+    written
+});
+
 struct Watcher;
 
 #[async_trait::async_trait]
@@ -62,15 +86,7 @@ impl Plugin for Watcher {
 
 #[tokio::test(start_paused = true)]
 async fn each_step_has_its_span_and_no_word_of_it_is_logged() {
-    let written = Written::default();
-    let subscriber = tracing_subscriber::fmt()
-        .with_max_level(Level::DEBUG)
-        .with_span_events(FmtSpan::NEW)
-        .with_ansi(false)
-        .with_writer(written.clone())
-        .finish();
-    tracing::subscriber::set_global_default(subscriber).unwrap();
-
+    let log = &*LOG;
     let provider = ScriptedProvider::new("scripted")
         .model(text_model("m1"))
         .reply([
@@ -102,7 +118,7 @@ async fn each_step_has_its_span_and_no_word_of_it_is_logged() {
     ))]);
     collect(session.send("SECRET-FAILURE").unwrap()).await;
 
-    let log = String::from_utf8(written.0.lock().unwrap().clone()).unwrap();
+    let log = log.lines(&[session.id()]).join("\n");
     for span in ["invoke_agent{", "chat{", "execute_tool{", "hook{"] {
         assert!(log.contains(span), "no span {span} in:\n{log}");
     }
@@ -114,5 +130,89 @@ async fn each_step_has_its_span_and_no_word_of_it_is_logged() {
     ] {
         assert!(log.contains(name), "no {name} in:\n{log}");
     }
-    assert!(!log.contains("SECRET"), "{log}");
+    let said = LOG.lines(&["SECRET"]);
+    assert_eq!(said, Vec::<String>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn records_that_cannot_be_read_are_one_warning_however_many_they_are() {
+    // D19
+    let log = &*LOG;
+    let storage = InMemorySessions::new();
+    storage.preload(
+        "damaged",
+        [
+            session_created(0, "Damaged", "m1"),
+            user_message(1, "one"),
+            assistant_message(2, [text_part("two")]),
+            user_message(3, "three"),
+        ],
+    );
+    assert!(storage.corrupt("damaged", 1) && storage.corrupt("damaged", 2));
+    let agent = AgentBuilder::new(AgentConfig::new("m1"))
+        .provider(ScriptedProvider::new("scripted").model(text_model("m1")))
+        .session_storage(storage)
+        .build()
+        .await
+        .unwrap();
+    agent
+        .resume_session("damaged", ResumeOptions::default())
+        .await
+        .unwrap();
+    for words in [
+        &["WARN", "damaged"][..],
+        &["WARN", "damaged", "unreadable=2"],
+    ] {
+        let warnings = log.lines(words);
+        assert_eq!(warnings.len(), 1, "{warnings:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_without_memories_is_one_error() {
+    // G17
+    let log = &*LOG;
+    let agent = AgentBuilder::new(AgentConfig::new("m1"))
+        .provider(
+            ScriptedProvider::new("scripted")
+                .model(text_model("m1"))
+                .always(|_| [text("SECRET-PROSE without a list"), done()]),
+        )
+        .session_storage(InMemorySessions::new())
+        .memory_storage(InMemoryMemories::new())
+        .build()
+        .await
+        .unwrap();
+    let session = agent
+        .create_session(SessionConfig::default())
+        .await
+        .unwrap();
+    collect(session.send("hello").unwrap()).await;
+    session.close().await.unwrap();
+    for (level, expected) in [("WARN", 0), ("ERROR", 1)] {
+        let lines = log.lines(&[level, session.id()]);
+        assert_eq!(lines.len(), expected, "{lines:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_special_model_that_is_not_there_is_one_warning_at_the_build() {
+    // C20
+    let log = &*LOG;
+    let config = AgentConfig {
+        compact_model: Some("no-such-summariser".to_owned()),
+        ..AgentConfig::new("m1")
+    };
+    AgentBuilder::new(config)
+        .provider(ScriptedProvider::new("scripted").model(text_model("m1")))
+        .build()
+        .await
+        .unwrap();
+    for words in [
+        &["WARN", "no-such-summariser"][..],
+        &["WARN", "no-such-summariser", "compact_model"],
+    ] {
+        let warnings = log.lines(words);
+        assert_eq!(warnings.len(), 1, "{warnings:?}");
+    }
 }
