@@ -71,3 +71,10 @@ export const WATCH_PAUSES = `
   };
   watch("frame", (tick) => requestAnimationFrame(tick));
   watch("timer", (tick) => setTimeout(tick, 5));`;
+
+/**
+ * Has WebKit collect its garbage, all of it: what is allocated here is never touched, so it takes no memory,
+ * but it counts, and the collector looks at everything once enough has come together.
+ */
+export const COLLECT = `
+  for (let round = 0; round < 64; round += 1) new ArrayBuffer(32 * 1024 * 1024);`;
