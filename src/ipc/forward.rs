@@ -15,13 +15,10 @@ use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
 use crate::agent::event::{AgentEvent, AgentEventKind};
+use crate::agent::outlet::size::{PART_JSON_BYTES, json_bytes};
 
 /// Pause after a delta: one frame at 60 Hz. What comes meanwhile is joined.
 const FRAME: Duration = Duration::from_millis(16);
-
-/// Longest text of a delta message, in bytes of JSON. With its envelope such a message
-/// stays below 8,192 bytes; above that Tauri takes a slower way.
-const DELTA_JSON_BYTES: usize = 4_096;
 
 /// Messages that may be on their way, once the page acknowledges.
 const WINDOW: usize = 32;
@@ -93,7 +90,7 @@ async fn join_ready(
         return (event, None);
     };
     let mut bytes = json_bytes(text);
-    while bytes < DELTA_JSON_BYTES {
+    while bytes < PART_JSON_BYTES {
         let Some(Some(next)) = poll_immediate(events.next()).await else {
             return (event, None);
         };
@@ -134,7 +131,7 @@ fn joined_bytes(event: &AgentEvent, next: &AgentEvent, bytes: usize) -> Option<u
         && step == next_step
         && first_sequence(next) == event.sequence + 1;
     let sum = bytes + json_bytes(text);
-    (neighbours && sum <= DELTA_JSON_BYTES).then_some(sum)
+    (neighbours && sum <= PART_JSON_BYTES).then_some(sum)
 }
 
 fn first_sequence(event: &AgentEvent) -> u64 {
@@ -157,17 +154,6 @@ fn append(event: &mut AgentEvent, next: AgentEvent) {
     {
         delta.push_str(&more);
     }
-}
-
-/// Bytes the text takes inside a JSON string.
-fn json_bytes(text: &str) -> usize {
-    text.bytes()
-        .map(|byte| match byte {
-            b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 0x08 | 0x0c => 2,
-            byte if byte < b' ' => 6,
-            _ => 1,
-        })
-        .sum()
 }
 
 /// What is on its way to the page. It counts from the first acknowledgement on: a page that

@@ -233,7 +233,7 @@ async fn joined_deltas_stay_below_the_limit_of_fast_delivery() {
 #[tokio::test(start_paused = true)]
 async fn a_long_delta_is_numbered_as_several() {
     for unit in ["x", "频", "a\n", "a\u{7}"] {
-        let long = unit.repeat(20_000 / unit.len());
+        let long = unit.repeat(40_000 / unit.len());
         let rig = Rig::new(provider().reply([text(long.clone()), done()])).await;
         let events = rig.send("hi").await;
         assert_eq!(text_of(&events), long);

@@ -8,9 +8,8 @@ use std::task::{Context, Poll};
 
 use futures_core::Stream;
 
-use super::log::{
-    DeltaKind, Deltas, Entry, LogState, PART_JSON_BYTES, TurnLog, TurnOutcome, json_len,
-};
+use super::log::{DeltaKind, Deltas, Entry, LogState, TurnLog, TurnOutcome};
+use super::size::{PART_JSON_BYTES, json_bytes};
 use super::{Content, Link, Outlet};
 use crate::agent::contain::lock;
 use crate::agent::event::{AgentEvent, AgentEventKind};
@@ -115,10 +114,7 @@ fn parts_that_fit(deltas: &Deltas, unread: &[super::log::Part], from: usize) -> 
     let mut start = from;
     let fitting = unread.iter().take_while(|part| {
         let end = part.end as usize;
-        bytes += deltas
-            .text
-            .get(start..end)
-            .map_or(0, |text| text.chars().map(json_len).sum());
+        bytes += deltas.text.get(start..end).map_or(0, json_bytes);
         start = end;
         bytes <= PART_JSON_BYTES
     });

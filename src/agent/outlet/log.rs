@@ -6,15 +6,13 @@ use std::task::{Context, Poll};
 
 use serde::{Deserialize, Serialize};
 
+use super::size::parts_of;
 use super::wakers::Wakers;
 use crate::agent::clock::now_ms;
 use crate::agent::contain::lock;
 use crate::agent::error::AgentError;
 use crate::agent::event::{AgentEvent, AgentEventKind, TurnStatus};
 use crate::agent::provider::Usage;
-
-/// Longest part of a delta, in bytes of JSON. Longer provider deltas become several parts.
-pub(super) const PART_JSON_BYTES: usize = 4_096;
 
 /// Longest progress message, in bytes.
 const PROGRESS_BYTES: usize = 4_096;
@@ -317,37 +315,4 @@ impl TurnLog {
     pub(super) fn began_at(&self) -> u64 {
         self.began_at
     }
-}
-
-/// Bytes the character takes inside a JSON string.
-pub(super) fn json_len(c: char) -> usize {
-    match c {
-        '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
-        c if c < ' ' => 6,
-        c => c.len_utf8(),
-    }
-}
-
-/// Cuts a text so that no part exceeds [`PART_JSON_BYTES`] as JSON.
-fn parts_of(mut text: &str) -> impl Iterator<Item = &str> {
-    std::iter::from_fn(move || {
-        if text.is_empty() {
-            return None;
-        }
-        // Most deltas are short enough however they are escaped.
-        let end = if text.len() <= PART_JSON_BYTES / 6 {
-            text.len()
-        } else {
-            let mut bytes = 0;
-            text.char_indices()
-                .find(|(_, c)| {
-                    bytes += json_len(*c);
-                    bytes > PART_JSON_BYTES
-                })
-                .map_or(text.len(), |(at, _)| at)
-        };
-        let (part, rest) = text.split_at(end);
-        text = rest;
-        Some(part)
-    })
 }

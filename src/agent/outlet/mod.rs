@@ -5,6 +5,7 @@
 
 mod cursor;
 mod log;
+pub(crate) mod size;
 mod wakers;
 
 use std::collections::VecDeque;
