@@ -77,7 +77,7 @@ async function drive(program, { quick, only = null }) {
 function judge({ measurement, figure, of, most, besideRaw }, results) {
   const values = (way) => results.filter((one) => one.measurement === measurement && one.way === way).map((one) => one[figure]);
   const measured = of(values("ours"));
-  const limit = most ?? of(values("raw")) + besideRaw;
+  const limit = most ?? Math.round((of(values("raw")) + besideRaw) * 100) / 100;
   return { measurement, figure, of: of === worst ? "worst" : "median", measured, limit, met: measured <= limit };
 }
 
