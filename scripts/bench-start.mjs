@@ -59,15 +59,18 @@ function start(program, display, dataFolder) {
   const env = { ...process.env, DISPLAY: display.name, GDK_BACKEND: "x11" };
   for (const kind of ["DATA_HOME", "CONFIG_HOME", "CACHE_HOME"]) env[`XDG_${kind}`] = join(dataFolder, kind);
   const started = performance.now();
-  const app = spawn(program, { env, stdio: ["ignore", "pipe", "ignore"] });
+  const app = spawn(program, { env, stdio: ["ignore", "pipe", "pipe"] });
   return new Promise((resolve, reject) => {
     let loaded;
+    let said = "";
     const limit = setTimeout(() => app.kill("SIGKILL"), LIMIT_MS);
     app.stdout.once("data", () => (loaded = performance.now() - started));
+    app.stderr.on("data", (text) => (said += text));
     app.once("error", reject);
-    app.once("exit", () => {
+    // Not "exit": that may be told before what the app had written is read.
+    app.once("close", (code, signal) => {
       clearTimeout(limit);
-      if (loaded === undefined) reject(new Problem(`${program} ended before its page had loaded.`));
+      if (loaded === undefined) reject(new Problem(`${program} ended (${signal ?? code}) before its page had loaded. ${said.trim()}`));
       else resolve(loaded);
     });
   });
