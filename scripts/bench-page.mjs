@@ -1,9 +1,10 @@
 // `npm run bench:page`: how events reach a page, in the real webview, in release mode: through a plain channel,
 // through the plugin and its client, and from the AI SDK inside the page. `--quick`: once instead of several times.
 // `--only burst`: only the measurements of this name.
-// The report is target/bench/page.json. Linux only: nothing else has WebKitWebDriver.
+// Each way has an app of its own per measurement. The report is target/bench/page.json. Linux only: nothing else has WebKitWebDriver.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { Display, RunningApp, createDataFolder, removeDataFolder } from "../tests/e2e/launch.mjs";
 import { until } from "../tests/e2e/webdriver.mjs";
@@ -12,7 +13,8 @@ import { buildPageApps, target } from "./bench-programs.mjs";
 import { prepareMachine } from "./machine.mjs";
 import { Problem, main } from "./process.mjs";
 
-const LIMIT_MS = 15 * 60_000;
+/** Of one cell. */
+const LIMIT_MS = 3 * 60_000;
 
 /** What a goal is held against: the run in the middle, or the worst one. */
 const middle = (values) => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)];
@@ -39,9 +41,9 @@ await main(async () => {
   const about = await machine();
   const [program] = await buildPageApps("bench-page");
   const results = await drive(program, values);
-  const measured = new Set(results.map(({ measurement }) => measurement));
-  if (measured.size === 0) throw new Problem(`No measurement is called "${values.only}".`);
-  const goals = GOALS.filter(({ measurement }) => measured.has(measurement)).map((goal) => judge(goal, results));
+  if (results.length === 0) throw new Problem(`No measurement is called "${values.only}".`);
+  const names = new Set(results.map(({ measurement }) => measurement));
+  const goals = GOALS.filter(({ measurement }) => names.has(measurement)).map((goal) => judge(goal, results));
 
   print(results, goals);
   mkdirSync(target, { recursive: true });
@@ -49,27 +51,42 @@ await main(async () => {
   writeFileSync(join(target, "page.json"), `${JSON.stringify(report, null, 2)}\n`);
 });
 
+/** Every cell in an app of its own, so that nothing waits for the garbage of another way. */
 async function drive(program, { quick, only = null }) {
   const display = await Display.start();
+  try {
+    const cells = await withPage(program, display, (browser) => browser.evaluate("return window.bench.cells(arguments[0])", only));
+    const results = [];
+    for (const cell of cells) {
+      console.log(`  ${key(cell)}`);
+      results.push(...(await withPage(program, display, (browser) => measured(browser, cell, quick))));
+    }
+    return results;
+  } finally {
+    await display.stop();
+  }
+}
+
+async function measured(browser, cell, quick) {
+  await browser.evaluate("window.bench.start(arguments[0], arguments[1])", cell, quick);
+  // Seldom, because each look costs the page some of its time.
+  for (const end = Date.now() + LIMIT_MS; !(await browser.evaluate("return window.bench.over")); await pause(1_000)) {
+    if (Date.now() > end) throw new Problem(`${key(cell)} was not over after ${LIMIT_MS / 60_000} minutes.`);
+  }
+  const { results, failed } = await browser.evaluate("return window.bench");
+  if (failed) throw new Problem(`The page failed: ${failed}`);
+  return results;
+}
+
+async function withPage(program, display, use) {
   const dataFolder = await createDataFolder();
   let app;
   try {
     app = await RunningApp.start({ program, display, dataFolder });
     await until("the page to be there", () => app.browser.evaluate("return Boolean(window.bench?.start)"));
-    await app.browser.evaluate("window.bench.start(arguments[0], arguments[1])", quick, only);
-    const end = Date.now() + LIMIT_MS;
-    for (let seen = 0; ; ) {
-      await new Promise((resume) => setTimeout(resume, 3_000));
-      const { results, over, failed } = await app.browser.evaluate("return window.bench");
-      if (failed) throw new Problem(`The page failed: ${failed}`);
-      for (const { measurement, way } of results.slice(seen)) console.log(`  ${measurement} · ${way}`);
-      seen = results.length;
-      if (over) return results;
-      if (Date.now() > end) throw new Problem(`The page was not ready after ${LIMIT_MS / 60_000} minutes.`);
-    }
+    return await use(app.browser);
   } finally {
     await app?.close();
-    await display.stop();
     await removeDataFolder(dataFolder);
   }
 }

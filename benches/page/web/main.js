@@ -1,4 +1,5 @@
-// The measurements, one after the other. The driver calls `bench.start` and looks at `bench` until it is over.
+// The measurements. The driver asks for `bench.cells`, starts an app for each, calls `bench.start` there and looks at
+// `bench` until it is over: nobody's frames wait for the collection of what another way left behind.
 import { frames, mainThread, memory, now, pause, quantile, round } from "./gauges.js";
 import { aiSdk, cancels, ours, raw } from "./ways.js";
 
@@ -22,32 +23,40 @@ const MEASUREMENTS = [
   { name: "big", script: BIG, ways: { raw: 3, ours: 3 } },
 ];
 
+/** How often each way is cancelled. */
+const CANCELS = 10;
+
 const bench = { results: [], over: false, failed: undefined };
 window.bench = bench;
 
-bench.start = async (quick, only) => {
+/** What is measured, each in an app of its own: `measurement` and `way`; with `only`, the measurements of this name. */
+bench.cells = (only) => {
+  const cells = MEASUREMENTS.flatMap(({ name, ways }) => Object.keys(ways).map((way) => ({ measurement: name, way })));
+  cells.push(...Object.keys(cancels).map((way) => ({ measurement: "cancel", way })));
+  return cells.filter(({ measurement }) => only === null || measurement === only);
+};
+
+bench.start = async ({ measurement, way }, quick) => {
   try {
-    for (const way of Object.keys(WAYS)) await measure({ script: { deltas: 1_000 } }, way);
-    for (const measurement of MEASUREMENTS) {
-      if (only !== null && measurement.name !== only) continue;
-      const ways = Object.entries(measurement.ways);
-      const rounds = quick ? 1 : Math.max(...ways.map(([, times]) => times));
-      for (let round = 0; round < rounds; round += 1) {
-        for (const [way, times] of ways) {
-          if (round < times) bench.results.push({ measurement: measurement.name, way, ...(await measure(measurement, way)) });
-        }
-      }
-    }
-    for (const [way, cancel] of only === null || only === "cancel" ? Object.entries(cancels) : []) {
-      for (let time = 0; time < 10; time += 1) {
-        bench.results.push({ measurement: "cancel", way: way === "aiSdk" ? "ai sdk" : way, cancel_ms: round(await cancel(CANCEL)) });
-      }
+    await measure({ script: { deltas: 1_000 } }, way);
+    for await (const figures of measurement === "cancel" ? cancelled(way) : measured(measurement, way, quick)) {
+      bench.results.push({ measurement, way, ...figures });
     }
   } catch (error) {
     bench.failed = `${error?.stack ?? ""} ${error?.message ?? JSON.stringify(error)}`;
   }
   bench.over = true;
 };
+
+async function* measured(name, way, quick) {
+  const measurement = MEASUREMENTS.find((one) => one.name === name);
+  const times = quick ? 1 : measurement.ways[way];
+  for (let time = 0; time < times; time += 1) yield await measure(measurement, way);
+}
+
+async function* cancelled(way) {
+  for (let time = 0; time < CANCELS; time += 1) yield { cancel_ms: round(await cancels[way](CANCEL)) };
+}
 
 async function measure({ script, gauge = frames, draws = false }, way) {
   const page = draws ? new Drawing() : undefined;

@@ -56,7 +56,7 @@ export const cancels = {
     return last;
   },
 
-  async aiSdk(script) {
+  async "ai sdk"(script) {
     const aborter = new AbortController();
     const result = streamText({ model: modelOf({ ...script, hangs: true }), prompt: "go", abortSignal: aborter.signal, onError: fail });
     let [length, began] = [0, 0];
