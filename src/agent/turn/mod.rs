@@ -3,6 +3,8 @@
 //! TurnStarted → TurnStart hooks → first write → (compaction → model → answer stored →
 //! tools) until there is no call → TurnEnd hooks → the session is idle → the last event.
 
+mod begin;
+mod finish;
 mod respond;
 mod response;
 mod stream;
@@ -14,25 +16,15 @@ use tracing::Instrument as _;
 
 use super::catalog::Model;
 use super::contain;
-use super::context::SkillPrompt;
 use super::core::Core;
 use super::error::{AgentError, ErrorSource};
-use super::event::{AgentEventKind, TurnStatus};
-use super::hook::registry;
-use super::hook::{OnFault, TurnEnd, TurnStart, TurnStartChange};
-use super::message::{ContentBlock, UserInput};
+use super::event::AgentEventKind;
 use super::outlet::TurnLog;
-use super::prompt;
 use super::provider::{PromptBlock, ToolSpec, Usage};
 use super::session::{SendOptions, SessionInner, TurnInput, Work};
 use super::storage::{Interruption, SessionEventKind, SessionMetadata};
 use super::tool::dispatcher::{Call, Dispatcher};
 use respond::Answer;
-
-/// Longest title made from a user's words, in characters.
-const TITLE_CHARS: usize = 40;
-/// Title of a session that starts with an image alone.
-const IMAGE_TITLE: &str = "Image";
 
 /// A turn under way, with everything it works with.
 pub(crate) struct TurnRun {
@@ -152,185 +144,6 @@ impl TurnRun {
         }
     }
 
-    /// Hooks, then the first write.
-    async fn begin(&mut self) -> Result<(), Ending> {
-        let (content, skill) = match self.input.take() {
-            Some(TurnInput::New { content, skill }) => (content, skill),
-            Some(TurnInput::Again) | None => return self.begin_again().await,
-        };
-        let changed = self.run_turn_start(content.clone()).await?;
-        let content = changed.unwrap_or(content);
-        let skills = &self.core().skills;
-        let prompt = skill
-            .as_ref()
-            .and_then(|name| skills.prompt(name, &content));
-        let mut kinds = std::mem::take(&mut self.work.pending);
-        let title = self.opening(&mut kinds, &content);
-        kinds.push(SessionEventKind::UserMessage { content, skill });
-        let written = self
-            .work
-            .journal
-            .write_first(self.log.turn_id(), kinds.clone())
-            .await;
-        let events = match written {
-            Ok(events) => events,
-            Err(error) => {
-                // Nothing is kept but what waited before: it goes with the next message.
-                kinds.pop();
-                kinds.retain(|kind| !is_opening(kind));
-                self.work.pending = kinds;
-                return Err(Ending::Failed(error));
-            }
-        };
-        self.began = true;
-        self.work.stored_model = Some(Arc::clone(&self.model.id));
-        if let Some(title) = title {
-            self.session.set_title(title);
-        }
-        if let (Some(text), Some(last)) = (prompt, events.last()) {
-            self.work.context.set_skill(Some(SkillPrompt {
-                before: last.index,
-                text,
-            }));
-        }
-        for event in &events {
-            self.work.push(event);
-        }
-        Ok(())
-    }
-
-    /// What goes before the message: the session's creation, or a change of its model.
-    /// Answers the title of a new session.
-    fn opening(
-        &self,
-        kinds: &mut Vec<SessionEventKind>,
-        content: &[ContentBlock],
-    ) -> Option<String> {
-        let model_id = Arc::clone(&self.model.id);
-        if self.work.journal.is_unwritten() {
-            let title = self.session.title().unwrap_or_else(|| title_of(content));
-            kinds.insert(
-                0,
-                SessionEventKind::Metadata {
-                    metadata: SessionMetadata::Created {
-                        title: title.clone(),
-                        model_id,
-                        overrides: self.session.overrides.clone(),
-                    },
-                },
-            );
-            return Some(title);
-        }
-        if self.work.stored_model.as_ref() != Some(&model_id) {
-            kinds.push(SessionEventKind::Metadata {
-                metadata: SessionMetadata::ModelChanged { model_id },
-            });
-        }
-        None
-    }
-
-    /// The last message once more: its skill, if it called one, counts again.
-    async fn begin_again(&mut self) -> Result<(), Ending> {
-        let Some(said) = self.work.context.newest_user() else {
-            return Err(Ending::Failed(AgentError::invalid_input(
-                "there is no message to run again; send one",
-            )));
-        };
-        let (index, content) = (said.index, said.content.to_vec());
-        let skill = said.skill.map(str::to_owned);
-        let _unchanged = self.run_turn_start(content.clone()).await?;
-        let mut kinds = std::mem::take(&mut self.work.pending);
-        let _titled = self.opening(&mut kinds, &content);
-        if !kinds.is_empty() {
-            let written = self
-                .work
-                .journal
-                .write_first(self.log.turn_id(), kinds.clone())
-                .await;
-            match written {
-                Ok(events) => events.iter().for_each(|event| self.work.push(event)),
-                Err(error) => {
-                    kinds.retain(|kind| !is_opening(kind));
-                    self.work.pending = kinds;
-                    return Err(Ending::Failed(error));
-                }
-            }
-        }
-        self.began = true;
-        self.work.stored_model = Some(Arc::clone(&self.model.id));
-        let prompt = skill.and_then(|name| self.core().skills.prompt(&name, &content));
-        self.work.context.set_skill(prompt.map(|text| SkillPrompt {
-            before: index,
-            text,
-        }));
-        Ok(())
-    }
-
-    /// Answers the changed input, if a handler changed it.
-    async fn run_turn_start(
-        &mut self,
-        content: Vec<ContentBlock>,
-    ) -> Result<Option<Vec<ContentBlock>>, Ending> {
-        if self.core().taps.turn_start.is_empty() {
-            return Ok(None);
-        }
-        let mut changed = false;
-        let mut sections = Vec::new();
-        let run = registry::run(
-            &self.core().taps.turn_start,
-            TurnStart {
-                session_id: Arc::clone(&self.session.id),
-                turn_id: Arc::clone(self.log.turn_id()),
-                user_input: content.into(),
-                plugin_config: Arc::default(),
-            },
-            self.core().hook_limit_with(&self.cancel),
-            |on_fault| on_fault == OnFault::Deny,
-            |payload, change: TurnStartChange| {
-                if let Some(content) = change.user_input {
-                    let content = UserInput { content }
-                        .checked()
-                        .map_err(|error| error.message)?;
-                    payload.user_input = content.into();
-                    changed = true;
-                }
-                sections.extend(change.prompt_sections);
-                Ok(())
-            },
-        )
-        .await;
-        self.dynamic_sections = sections;
-        self.warn(run.warnings, ErrorSource::Plugin);
-        if let Some(stop) = run.stopped {
-            self.announce_end = false;
-            return Err(Ending::Failed(AgentError::hook_aborted(
-                &stop.plugin_id,
-                "TurnStart",
-                &stop.reason,
-            )));
-        }
-        Ok(changed.then(|| run.payload.user_input.to_vec()))
-    }
-
-    /// Memories once per session, then the system prompt of this turn.
-    async fn prepare(&mut self) {
-        if self.work.memories.is_none()
-            && let Some(memory) = &self.work.memory
-        {
-            let search = memory.search(self.core());
-            let found = tokio::select! {
-                biased;
-                found = search => Some(found),
-                () = self.cancel.cancelled() => None,
-            };
-            self.work.memories = found;
-        }
-        let (stable, tools) = self.work.prepare(&self.session, &self.model);
-        self.system = prompt::with_dynamic(&stable, &self.dynamic_sections);
-        self.tools = tools;
-        self.work.context.set_fixed(&self.system, &self.tools);
-    }
-
     /// Stores an answer that is whole. Answers its calls.
     async fn record_answer(&mut self, answer: Answer) -> Result<Vec<Call>, Ending> {
         // An answer without calls is the end of the turn: a cancel either came before this
@@ -405,145 +218,5 @@ impl TurnRun {
         for message in warnings {
             self.log.push(AgentEventKind::Warning { message, source });
         }
-    }
-
-    /// The way out, the same for every ending.
-    async fn finish(mut self, ending: Ending) {
-        let ending = if self.session.begin_finishing() {
-            ending
-        } else {
-            Ending::Cancelled
-        };
-        if let Ending::Failed(error) = &ending {
-            self.log.push(AgentEventKind::Error {
-                error: error.clone(),
-            });
-        }
-        let interruption = match &ending {
-            Ending::Completed => None,
-            Ending::Failed(_) => Some(Interruption::Failed),
-            Ending::Cancelled => Some(Interruption::Cancelled),
-        };
-        if let Some(interruption) = interruption
-            && self.began
-            && !self.interruption_noted
-        {
-            self.record(
-                None,
-                SessionEventKind::Metadata {
-                    metadata: SessionMetadata::TurnInterrupted { interruption },
-                },
-            )
-            .await;
-        }
-        let output = self.run_turn_end().await;
-        self.checkpoint_memories().await;
-        self.work.context.set_skill(None);
-        self.work.usage.add(&self.usage);
-        let last = match ending {
-            Ending::Cancelled => AgentEventKind::TurnCancelled { usage: self.usage },
-            Ending::Completed => self.complete(TurnStatus::Completed, None, output),
-            Ending::Failed(error) => self.complete(TurnStatus::Failed, Some(error), output),
-        };
-        let log = Arc::clone(&self.log);
-        self.session.give_back(self.work, || log.end(last)).wake();
-    }
-
-    fn complete(
-        &self,
-        status: TurnStatus,
-        error: Option<AgentError>,
-        assistant_output: Arc<str>,
-    ) -> AgentEventKind {
-        AgentEventKind::TurnComplete {
-            status,
-            error,
-            assistant_output,
-            usage: self.usage,
-            session_usage: self.work.usage,
-            context_tokens: self.work.context.tokens(),
-            context_window: self.model.info.context_window,
-        }
-    }
-
-    async fn run_turn_end(&mut self) -> Arc<str> {
-        let output = std::mem::take(&mut self.output);
-        if !self.announce_end || self.core().taps.turn_end.is_empty() {
-            return output;
-        }
-        let run = registry::run(
-            &self.core().taps.turn_end,
-            TurnEnd {
-                session_id: Arc::clone(&self.session.id),
-                turn_id: Arc::clone(self.log.turn_id()),
-                assistant_output: output,
-                plugin_config: Arc::default(),
-            },
-            self.core().hook_limit_with(&self.cancel),
-            |_| false,
-            |payload, output| {
-                payload.assistant_output = output.into();
-                Ok(())
-            },
-        )
-        .await;
-        let mut warnings = run.warnings;
-        warnings.extend(run.stopped.map(|stop| {
-            format!(
-                "the plugin \"{}\" aborted in TurnEnd, which is too late: {}",
-                stop.plugin_id, stop.reason
-            )
-        }));
-        self.warn(warnings, ErrorSource::Plugin);
-        run.payload.assistant_output
-    }
-
-    async fn checkpoint_memories(&mut self) {
-        let interval = self.core().config.memory_checkpoint_interval;
-        let due = self
-            .work
-            .memory
-            .as_mut()
-            .is_some_and(|memory| memory.checkpoint_is_due(interval));
-        if !due {
-            return;
-        }
-        let core = Arc::clone(self.core());
-        if let Some(memory) = &mut self.work.memory {
-            memory.checkpoint(&core, &self.session.id, &self.model);
-        }
-        self.record(
-            None,
-            SessionEventKind::Metadata {
-                metadata: SessionMetadata::MemoryCheckpoint,
-            },
-        )
-        .await;
-    }
-}
-
-/// Whether an event is made anew with the next first message.
-fn is_opening(kind: &SessionEventKind) -> bool {
-    matches!(
-        kind,
-        SessionEventKind::Metadata {
-            metadata: SessionMetadata::Created { .. } | SessionMetadata::ModelChanged { .. }
-        }
-    )
-}
-
-/// A title from the user's own first words: one line, at most 40 characters.
-fn title_of(content: &[ContentBlock]) -> String {
-    let text = content.iter().find_map(|block| match block {
-        ContentBlock::Text { text } => Some(text.as_str()),
-        ContentBlock::File { name, .. } => Some(name.as_str()),
-        ContentBlock::Image { .. } => None,
-    });
-    let words: Vec<&str> = text.unwrap_or(IMAGE_TITLE).split_whitespace().collect();
-    let line: String = words.join(" ").chars().take(TITLE_CHARS).collect();
-    if line.is_empty() {
-        IMAGE_TITLE.to_owned()
-    } else {
-        line
     }
 }

@@ -1,0 +1,219 @@
+//! How a turn begins: TurnStart hooks, the first write, and what every request has in front.
+
+use std::sync::Arc;
+
+use super::{Ending, TurnRun};
+use crate::agent::context::SkillPrompt;
+use crate::agent::error::{AgentError, ErrorSource};
+use crate::agent::hook::{OnFault, TurnStart, TurnStartChange, registry};
+use crate::agent::message::{ContentBlock, UserInput};
+use crate::agent::prompt;
+use crate::agent::session::TurnInput;
+use crate::agent::storage::{SessionEvent, SessionEventKind, SessionMetadata};
+
+/// Longest title made from a user's words, in characters.
+const TITLE_CHARS: usize = 40;
+/// Title of a session that starts with an image alone.
+const IMAGE_TITLE: &str = "Image";
+
+impl TurnRun {
+    /// Hooks, then the first write.
+    pub(super) async fn begin(&mut self) -> Result<(), Ending> {
+        let (content, skill) = match self.input.take() {
+            Some(TurnInput::New { content, skill }) => (content, skill),
+            Some(TurnInput::Again) | None => return self.begin_again().await,
+        };
+        let changed = self.run_turn_start(content.clone()).await?;
+        let content = changed.unwrap_or(content);
+        let skills = &self.core().skills;
+        let prompt = skill
+            .as_ref()
+            .and_then(|name| skills.prompt(name, &content));
+        let mut kinds = std::mem::take(&mut self.work.pending);
+        let title = self.opening(&mut kinds, &content);
+        kinds.push(SessionEventKind::UserMessage { content, skill });
+        let events = self.write_first(kinds).await?;
+        if let Some(title) = title {
+            self.session.set_title(title);
+        }
+        if let (Some(text), Some(last)) = (prompt, events.last()) {
+            self.work.context.set_skill(Some(SkillPrompt {
+                before: last.index,
+                text,
+            }));
+        }
+        for event in &events {
+            self.work.push(event);
+        }
+        Ok(())
+    }
+
+    /// The last message once more: its skill, if it called one, counts again.
+    async fn begin_again(&mut self) -> Result<(), Ending> {
+        let Some(said) = self.work.context.newest_user() else {
+            return Err(Ending::Failed(AgentError::invalid_input(
+                "there is no message to run again; send one",
+            )));
+        };
+        let (index, content) = (said.index, said.content.to_vec());
+        let skill = said.skill.map(str::to_owned);
+        let _unchanged = self.run_turn_start(content.clone()).await?;
+        let mut kinds = std::mem::take(&mut self.work.pending);
+        let _titled = self.opening(&mut kinds, &content);
+        for event in self.write_first(kinds).await? {
+            self.work.push(&event);
+        }
+        let prompt = skill.and_then(|name| self.core().skills.prompt(&name, &content));
+        self.work.context.set_skill(prompt.map(|text| SkillPrompt {
+            before: index,
+            text,
+        }));
+        Ok(())
+    }
+
+    /// Writes what the turn begins with. Where that fails only what waited before is kept,
+    /// for the next message: a message comes again with its user, and the rest is made anew.
+    async fn write_first(
+        &mut self,
+        mut kinds: Vec<SessionEventKind>,
+    ) -> Result<Vec<Arc<SessionEvent>>, Ending> {
+        let turn_id = self.log.turn_id();
+        let events = if kinds.is_empty() {
+            Vec::new()
+        } else {
+            match self.work.journal.write_first(turn_id, kinds.clone()).await {
+                Ok(events) => events,
+                Err(error) => {
+                    kinds.retain(|kind| !is_of_the_turn(kind));
+                    self.work.pending = kinds;
+                    return Err(Ending::Failed(error));
+                }
+            }
+        };
+        self.began = true;
+        self.work.stored_model = Some(Arc::clone(&self.model.id));
+        Ok(events)
+    }
+
+    /// What goes before the message: the session's creation, or a change of its model.
+    /// Answers the title of a new session.
+    fn opening(
+        &self,
+        kinds: &mut Vec<SessionEventKind>,
+        content: &[ContentBlock],
+    ) -> Option<String> {
+        let model_id = Arc::clone(&self.model.id);
+        if self.work.journal.is_unwritten() {
+            let title = self.session.title().unwrap_or_else(|| title_of(content));
+            kinds.insert(
+                0,
+                SessionEventKind::Metadata {
+                    metadata: SessionMetadata::Created {
+                        title: title.clone(),
+                        model_id,
+                        overrides: self.session.overrides.clone(),
+                    },
+                },
+            );
+            return Some(title);
+        }
+        if self.work.stored_model.as_ref() != Some(&model_id) {
+            kinds.push(SessionEventKind::Metadata {
+                metadata: SessionMetadata::ModelChanged { model_id },
+            });
+        }
+        None
+    }
+
+    /// Answers the changed input, if a handler changed it.
+    async fn run_turn_start(
+        &mut self,
+        content: Vec<ContentBlock>,
+    ) -> Result<Option<Vec<ContentBlock>>, Ending> {
+        if self.core().taps.turn_start.is_empty() {
+            return Ok(None);
+        }
+        let mut changed = false;
+        let mut sections = Vec::new();
+        let run = registry::run(
+            &self.core().taps.turn_start,
+            TurnStart {
+                session_id: Arc::clone(&self.session.id),
+                turn_id: Arc::clone(self.log.turn_id()),
+                user_input: content.into(),
+                plugin_config: Arc::default(),
+            },
+            self.core().hook_limit_with(&self.cancel),
+            |on_fault| on_fault == OnFault::Deny,
+            |payload, change: TurnStartChange| {
+                if let Some(content) = change.user_input {
+                    let content = UserInput { content }
+                        .checked()
+                        .map_err(|error| error.message)?;
+                    payload.user_input = content.into();
+                    changed = true;
+                }
+                sections.extend(change.prompt_sections);
+                Ok(())
+            },
+        )
+        .await;
+        self.dynamic_sections = sections;
+        self.warn(run.warnings, ErrorSource::Plugin);
+        if let Some(stop) = run.stopped {
+            self.announce_end = false;
+            return Err(Ending::Failed(AgentError::hook_aborted(
+                &stop.plugin_id,
+                "TurnStart",
+                &stop.reason,
+            )));
+        }
+        Ok(changed.then(|| run.payload.user_input.to_vec()))
+    }
+
+    /// Memories once per session, then the system prompt of this turn.
+    pub(super) async fn prepare(&mut self) {
+        if self.work.memories.is_none()
+            && let Some(memory) = &self.work.memory
+        {
+            let search = memory.search(self.core());
+            let found = tokio::select! {
+                biased;
+                found = search => Some(found),
+                () = self.cancel.cancelled() => None,
+            };
+            self.work.memories = found;
+        }
+        let (stable, tools) = self.work.prepare(&self.session, &self.model);
+        self.system = prompt::with_dynamic(&stable, &self.dynamic_sections);
+        self.tools = tools;
+        self.work.context.set_fixed(&self.system, &self.tools);
+    }
+}
+
+/// Whether an event is the turn's own, and nothing that waited for it.
+fn is_of_the_turn(kind: &SessionEventKind) -> bool {
+    matches!(
+        kind,
+        SessionEventKind::UserMessage { .. }
+            | SessionEventKind::Metadata {
+                metadata: SessionMetadata::Created { .. } | SessionMetadata::ModelChanged { .. }
+            }
+    )
+}
+
+/// A title from the user's own first words: one line, at most 40 characters.
+fn title_of(content: &[ContentBlock]) -> String {
+    let text = content.iter().find_map(|block| match block {
+        ContentBlock::Text { text } => Some(text.as_str()),
+        ContentBlock::File { name, .. } => Some(name.as_str()),
+        ContentBlock::Image { .. } => None,
+    });
+    let words: Vec<&str> = text.unwrap_or(IMAGE_TITLE).split_whitespace().collect();
+    let line: String = words.join(" ").chars().take(TITLE_CHARS).collect();
+    if line.is_empty() {
+        IMAGE_TITLE.to_owned()
+    } else {
+        line
+    }
+}

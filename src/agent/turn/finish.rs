@@ -1,0 +1,126 @@
+//! How a turn ends: what its ending leaves in the conversation, TurnEnd hooks, the memory
+//! checkpoint, and the session handed back before the last event.
+
+use std::sync::Arc;
+
+use super::{Ending, TurnRun};
+use crate::agent::error::{AgentError, ErrorSource};
+use crate::agent::event::{AgentEventKind, TurnStatus};
+use crate::agent::hook::{TurnEnd, registry};
+use crate::agent::storage::{Interruption, SessionEventKind, SessionMetadata};
+
+impl TurnRun {
+    /// The way out, the same for every ending.
+    pub(super) async fn finish(mut self, ending: Ending) {
+        let ending = if self.session.begin_finishing() {
+            ending
+        } else {
+            Ending::Cancelled
+        };
+        if let Ending::Failed(error) = &ending {
+            self.log.push(AgentEventKind::Error {
+                error: error.clone(),
+            });
+        }
+        let interruption = match &ending {
+            Ending::Completed => None,
+            Ending::Failed(_) => Some(Interruption::Failed),
+            Ending::Cancelled => Some(Interruption::Cancelled),
+        };
+        if let Some(interruption) = interruption
+            && self.began
+            && !self.interruption_noted
+        {
+            self.record(
+                None,
+                SessionEventKind::Metadata {
+                    metadata: SessionMetadata::TurnInterrupted { interruption },
+                },
+            )
+            .await;
+        }
+        let output = self.run_turn_end().await;
+        self.checkpoint_memories().await;
+        self.work.context.set_skill(None);
+        self.work.usage.add(&self.usage);
+        let last = match ending {
+            Ending::Cancelled => AgentEventKind::TurnCancelled { usage: self.usage },
+            Ending::Completed => self.complete(TurnStatus::Completed, None, output),
+            Ending::Failed(error) => self.complete(TurnStatus::Failed, Some(error), output),
+        };
+        let log = Arc::clone(&self.log);
+        self.session.give_back(self.work, || log.end(last)).wake();
+    }
+
+    fn complete(
+        &self,
+        status: TurnStatus,
+        error: Option<AgentError>,
+        assistant_output: Arc<str>,
+    ) -> AgentEventKind {
+        AgentEventKind::TurnComplete {
+            status,
+            error,
+            assistant_output,
+            usage: self.usage,
+            session_usage: self.work.usage,
+            context_tokens: self.work.context.tokens(),
+            context_window: self.model.info.context_window,
+        }
+    }
+
+    async fn run_turn_end(&mut self) -> Arc<str> {
+        let output = std::mem::take(&mut self.output);
+        if !self.announce_end || self.core().taps.turn_end.is_empty() {
+            return output;
+        }
+        let run = registry::run(
+            &self.core().taps.turn_end,
+            TurnEnd {
+                session_id: Arc::clone(&self.session.id),
+                turn_id: Arc::clone(self.log.turn_id()),
+                assistant_output: output,
+                plugin_config: Arc::default(),
+            },
+            self.core().hook_limit_with(&self.cancel),
+            |_| false,
+            |payload, output| {
+                payload.assistant_output = output.into();
+                Ok(())
+            },
+        )
+        .await;
+        let mut warnings = run.warnings;
+        warnings.extend(run.stopped.map(|stop| {
+            format!(
+                "the plugin \"{}\" aborted in TurnEnd, which is too late: {}",
+                stop.plugin_id, stop.reason
+            )
+        }));
+        self.warn(warnings, ErrorSource::Plugin);
+        run.payload.assistant_output
+    }
+
+    async fn checkpoint_memories(&mut self) {
+        let interval = self.core().config.memory_checkpoint_interval;
+        let due = self
+            .work
+            .memory
+            .as_mut()
+            .is_some_and(|memory| memory.checkpoint_is_due(interval));
+        if !due {
+            return;
+        }
+        let core = Arc::clone(self.core());
+        if let Some(memory) = &mut self.work.memory {
+            memory.checkpoint(&core, &self.session.id, &self.model);
+        }
+        self.record(
+            None,
+            SessionEventKind::Metadata {
+                metadata: SessionMetadata::MemoryCheckpoint,
+            },
+        )
+        .await;
+    }
+}
