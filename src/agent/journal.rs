@@ -117,7 +117,7 @@ impl Journal {
         })
     }
 
-    /// Writes what a turn begins with: all or nothing.
+    /// Writes what a turn begins with, or what is asked for between turns: all or nothing.
     ///
     /// # Errors
     /// `STORAGE_ERROR`; nothing is kept, and the same can be written again.

@@ -7,10 +7,11 @@ use youyou_agent::testing::{
     SessionOperation, When, call, done, gate, kinds, text,
 };
 use youyou_agent::{
-    AgentError, AgentEvent, AgentEventKind, ErrorCode, ErrorSource, ResumeOptions, SessionConfig,
+    AgentError, AgentEvent, AgentEventKind, CompactMethod, ErrorCode, ErrorSource, ResumeOptions,
+    SessionConfig,
 };
 
-use crate::histories::compacting;
+use crate::histories::{compacting, compactions, marked, well_summarised};
 use crate::rig::{Rig, provider};
 use crate::said::{said, stored_lines};
 
@@ -80,6 +81,38 @@ async fn a_message_that_cannot_be_stored_is_not_kept_and_can_be_sent_again() {
         let mut expected = before;
         expected.extend(["user: two".to_owned(), "assistant: ok".to_owned()]);
         assert_eq!(stored_lines(&rig.stored()), expected, "{fault:?}");
+        rig.epilogue().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_compaction_that_cannot_be_stored_changes_nothing_and_can_be_asked_for_again() {
+    for fault in every_fault() {
+        let provider = well_summarised(provider()).always(|_| [text("ok"), done()]);
+        let (mut rig, faults) = faulty(provider).await;
+        for n in 1..=20 {
+            rig.send(marked(n, 40).as_str()).await;
+        }
+        let before = said(&rig.provider.last_request().unwrap());
+        let tokens = rig.session.info().context_tokens;
+        faults.inject(SessionOperation::Append, When::Nth(1), fault.clone());
+        let refused = rig.session.compact().await.unwrap_err();
+        assert_eq!(refused.code, ErrorCode::StorageError, "{fault:?}");
+        assert!(refused.retryable);
+        assert_eq!(rig.session.info().context_tokens, tokens);
+        rig.send("whole").await;
+        let whole = said(&rig.provider.last_request().unwrap());
+        assert_eq!(whole[..before.len()], before, "{fault:?}");
+        let outcome = rig.session.compact().await.unwrap();
+        assert_eq!(outcome.method, Some(CompactMethod::Summarized));
+        assert_eq!(compactions(&rig.stored()), 1, "{fault:?}");
+        rig.send("live").await;
+        let live = said(&rig.provider.last_request().unwrap());
+        assert!(live.len() < whole.len(), "{live:?}");
+        rig.reopen().await;
+        rig.send("resumed").await;
+        let resumed = said(&rig.provider.last_request().unwrap());
+        assert_eq!(resumed[..live.len()], live, "{fault:?}");
         rig.epilogue().await;
     }
 }

@@ -4,6 +4,7 @@
 //! locked for longer than a look.
 
 mod close;
+mod compact;
 mod open;
 mod slot;
 mod state;
@@ -17,7 +18,7 @@ use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::catalog::Model;
-use super::compaction::{self, Attempt, CompactOutcome, Compaction};
+use super::compaction::CompactOutcome;
 use super::contain::{self, lock};
 use super::core::Core;
 use super::error::AgentError;
@@ -193,8 +194,8 @@ impl Session {
     /// size.
     ///
     /// # Errors
-    /// `SESSION_BUSY` while a turn runs; `REQUEST_CANCELLED`, which changed nothing;
-    /// `HOOK_ABORTED`; `STORAGE_ERROR`; `SESSION_NOT_FOUND`; `AGENT_SHUT_DOWN`.
+    /// `SESSION_BUSY` while a turn runs; `REQUEST_CANCELLED`; `HOOK_ABORTED`; `STORAGE_ERROR`;
+    /// `SESSION_NOT_FOUND`; `AGENT_SHUT_DOWN`. After an error the context is what it was.
     pub async fn compact(&self) -> Result<CompactOutcome, AgentError> {
         let inner = Arc::clone(&self.inner);
         contain::spawned(
@@ -402,79 +403,5 @@ impl SessionInner {
         drop(state);
         self.idle.notify_waiters();
         published
-    }
-
-    async fn compact(self: Arc<Self>) -> Result<CompactOutcome, AgentError> {
-        self.core.check_running()?;
-        let model = self.model_for(None)?;
-        let cancel = CancellationToken::new();
-        let mut work = {
-            let mut state = lock(&self.state);
-            let work = state.take_idle()?;
-            state.activity = Activity::Compacting(cancel.clone());
-            work
-        };
-        let outcome = contain::future(|| self.compact_with(&mut work, &model, &cancel)).await;
-        self.give_back(work, || ());
-        outcome.unwrap_or_else(|panicked| {
-            Err(AgentError::internal(format!(
-                "the compaction has a fault: {panicked}"
-            )))
-        })
-    }
-
-    async fn compact_with(
-        &self,
-        work: &mut Work,
-        model: &Model,
-        cancel: &CancellationToken,
-    ) -> Result<CompactOutcome, AgentError> {
-        work.prepare(self, model);
-        let tokens_before = work.context.estimated_tokens();
-        let messages_before = work.context.message_count();
-        // Whatever the size, half of it is to be freed.
-        let wanted =
-            compaction::threshold(&self.core, model).min(work.context.estimated_tokens() / 2);
-        let compaction = Compaction {
-            core: &self.core,
-            session_id: &self.id,
-            model,
-            cancel,
-        };
-        let record = match compaction.attempt(&work.context, wanted).await.attempt {
-            Attempt::Compacted { record, usage } => {
-                if let Some(usage) = usage {
-                    work.usage.add(&usage);
-                }
-                record
-            }
-            Attempt::FreesNothing => {
-                return Ok(CompactOutcome {
-                    method: None,
-                    tokens_before,
-                    tokens_after: tokens_before,
-                    messages_removed: 0,
-                });
-            }
-            Attempt::Refused(stop) => {
-                return Err(AgentError::hook_aborted(
-                    &stop.plugin_id,
-                    "BeforeCompact",
-                    &stop.reason,
-                ));
-            }
-            Attempt::Cancelled => return Err(AgentError::request_cancelled("the compaction")),
-        };
-        let method = record.method;
-        if let Some(error) = work.compacted(&"".into(), record).await {
-            return Err(error);
-        }
-        let removed = messages_before.saturating_sub(work.context.message_count());
-        Ok(CompactOutcome {
-            method: Some(method),
-            tokens_before,
-            tokens_after: work.context.estimated_tokens(),
-            messages_removed: u32::try_from(removed).unwrap_or(u32::MAX),
-        })
     }
 }

@@ -1,0 +1,94 @@
+//! A compaction that the user asked for, between turns (chapter 5.2).
+
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use super::state::Activity;
+use super::{SessionInner, Work};
+use crate::agent::catalog::Model;
+use crate::agent::compaction::{self, Attempt, CompactOutcome, Compaction};
+use crate::agent::contain::{self, lock};
+use crate::agent::error::AgentError;
+use crate::agent::storage::{SessionEventKind, SessionMetadata};
+
+impl SessionInner {
+    pub(super) async fn compact(self: Arc<Self>) -> Result<CompactOutcome, AgentError> {
+        self.core.check_running()?;
+        let model = self.model_for(None)?;
+        let cancel = CancellationToken::new();
+        let mut work = {
+            let mut state = lock(&self.state);
+            let work = state.take_idle()?;
+            state.activity = Activity::Compacting(cancel.clone());
+            work
+        };
+        let outcome = contain::future(|| self.compact_with(&mut work, &model, &cancel)).await;
+        self.give_back(work, || ());
+        outcome.unwrap_or_else(|panicked| {
+            Err(AgentError::internal(format!(
+                "the compaction has a fault: {panicked}"
+            )))
+        })
+    }
+
+    async fn compact_with(
+        &self,
+        work: &mut Work,
+        model: &Model,
+        cancel: &CancellationToken,
+    ) -> Result<CompactOutcome, AgentError> {
+        work.prepare(self, model);
+        let tokens_before = work.context.estimated_tokens();
+        let messages_before = work.context.message_count();
+        // Whatever the size, half of it is to be freed.
+        let wanted =
+            compaction::threshold(&self.core, model).min(work.context.estimated_tokens() / 2);
+        let compaction = Compaction {
+            core: &self.core,
+            session_id: &self.id,
+            model,
+            cancel,
+        };
+        let record = match compaction.attempt(&work.context, wanted).await.attempt {
+            Attempt::Compacted { record, usage } => {
+                if let Some(usage) = usage {
+                    work.usage.add(&usage);
+                }
+                record
+            }
+            Attempt::FreesNothing => {
+                return Ok(CompactOutcome {
+                    method: None,
+                    tokens_before,
+                    tokens_after: tokens_before,
+                    messages_removed: 0,
+                });
+            }
+            Attempt::Refused(stop) => {
+                return Err(AgentError::hook_aborted(
+                    &stop.plugin_id,
+                    "BeforeCompact",
+                    &stop.reason,
+                ));
+            }
+            Attempt::Cancelled => return Err(AgentError::request_cancelled("the compaction")),
+        };
+        let method = record.method;
+        let kind = SessionEventKind::Metadata {
+            metadata: SessionMetadata::Compacted(record.clone()),
+        };
+        // Nothing runs that could go on without a storage: it is stored, or it did not happen.
+        for event in work.journal.write_first(&"".into(), vec![kind]).await? {
+            work.push(&event);
+        }
+        work.context.compact(record);
+        let removed = messages_before.saturating_sub(work.context.message_count());
+        Ok(CompactOutcome {
+            method: Some(method),
+            tokens_before,
+            tokens_after: work.context.estimated_tokens(),
+            messages_removed: u32::try_from(removed).unwrap_or(u32::MAX),
+        })
+    }
+}
