@@ -290,9 +290,8 @@ async fn a_tap_has_its_own_limit() {
     }
 }
 
-/// Opens a rig whose plugin hangs in this hook, sends, cancels when the handler hangs, and
-/// answers the events and how long the cancel took.
-async fn cancelled_in(hook: &'static str, tap_named: Tap) -> (Rig, Vec<&'static str>, Duration) {
+/// A rig whose plugin hangs in this hook until the gate is opened.
+async fn hanging_in(hook: &'static str, tap_named: Tap) -> (Rig, Gate) {
     let gate = Gate::closed();
     let door = gate.clone();
     let probe = Probe::tapping("slow", move |hooks| {
@@ -312,6 +311,8 @@ async fn cancelled_in(hook: &'static str, tap_named: Tap) -> (Rig, Vec<&'static 
             "TurnStart" => hang!(turn_start),
             "BeforeToolUse" => hang!(before_tool_use),
             "AfterToolUse" => hang!(after_tool_use),
+            "TurnEnd" => hang!(turn_end),
+            "SessionEnd" => hang!(session_end),
             other => panic!("{other}"),
         }
     });
@@ -319,6 +320,12 @@ async fn cancelled_in(hook: &'static str, tap_named: Tap) -> (Rig, Vec<&'static 
         builder.tool(RecordingTool::mutating("t")).plugin(probe)
     })
     .await;
+    (rig, gate)
+}
+
+/// Sends, cancels when the handler hangs, and answers the events and how long the cancel took.
+async fn cancelled_in(hook: &'static str, tap_named: Tap) -> (Rig, Vec<&'static str>, Duration) {
+    let (rig, gate) = hanging_in(hook, tap_named).await;
     let turn = rig.session.send("go").unwrap();
     gate.arrived(1).await;
     let began = Instant::now();
@@ -349,6 +356,47 @@ async fn a_cancel_gives_a_hook_without_a_limit_the_usual_one() {
         assert_eq!(took, Duration::from_millis(200), "{hook}");
         rig.epilogue().await;
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancel_that_comes_too_late_still_gives_the_last_hook_its_limit() {
+    // G1: the outcome stands, and the session is not dead.
+    for closes in [false, true] {
+        let (mut rig, gate) = hanging_in("TurnEnd", Tap::named("ask").no_limit()).await;
+        let turn = rig.session.send("go").unwrap();
+        gate.arrived(1).await;
+        let began = Instant::now();
+        if closes {
+            rig.session.close().await.unwrap();
+        } else {
+            assert!(!turn.cancel(), "it is too late");
+        }
+        let events = collect(turn).await;
+        assert_eq!(began.elapsed(), Duration::from_millis(200));
+        assert_completed(&events, "ok");
+        let warned = warnings(&events);
+        assert_eq!(warned.len(), 1, "{warned:?}");
+        assert!(warned[0].1.contains("\"slow\""), "{warned:?}");
+        gate.open();
+        if closes {
+            rig.reopen().await;
+        }
+        rig.epilogue().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_close_gives_a_hook_without_a_limit_the_usual_one() {
+    // G1: a question nobody answers does not keep the one session open.
+    let (mut rig, gate) = hanging_in("SessionEnd", Tap::named("ask").no_limit()).await;
+    assert_completed(&rig.send("go").await, "ok");
+    let began = Instant::now();
+    rig.session.close().await.unwrap();
+    assert_eq!(began.elapsed(), Duration::from_millis(200));
+    assert!(rig.agent.current_session().is_none());
+    gate.open();
+    rig.reopen().await;
+    rig.epilogue().await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -105,8 +105,9 @@ impl Tap {
         self
     }
 
-    /// No time limit, for a handler that asks a person. Once the user cancels the turn, the
-    /// agent's `hook_timeout_ms` holds for it, too.
+    /// No time limit, for a handler that asks a person. Once the user cancels the turn or
+    /// closes the session, the agent's `hook_timeout_ms` holds for it, too; in `SessionStart`,
+    /// where there is nothing to cancel yet, the session opens when it answers.
     #[must_use]
     pub fn no_limit(mut self) -> Self {
         self.limit = TapLimit::None;

@@ -73,7 +73,7 @@ impl Taps {
 pub(crate) struct Patience<'a> {
     /// For a tap that has no limit of its own.
     pub(crate) limit: Duration,
-    /// The user's cancel: from then on a tap without any limit has this one, too.
+    /// The user's cancel or close: from then on a tap without any limit has this one, too.
     pub(crate) cancel: Option<&'a CancellationToken>,
 }
 
@@ -255,7 +255,7 @@ impl<H: Hook> Tapped<H> {
                         answer.map_err(|panicked| panicked.to_string())
                     }
                     () = patience.after_cancel() => {
-                        Err("it did not answer in time after the cancel".to_owned())
+                        Err("it did not answer in time after the end was asked for".to_owned())
                     }
                 },
             }

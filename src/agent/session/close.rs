@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 use super::SessionInner;
 use super::state::Activity;
@@ -150,6 +151,9 @@ impl SessionInner {
             Some(work) => work.message_count,
             None => lock(&self.state).message_count,
         };
+        // Whoever closes waits for the handlers as whoever cancels does.
+        let closing = CancellationToken::new();
+        closing.cancel();
         let run = registry::run(
             &self.core.taps.session_end,
             SessionEnd {
@@ -157,7 +161,7 @@ impl SessionInner {
                 message_count,
                 plugin_config: Arc::default(),
             },
-            self.core.hook_limit(),
+            self.core.hook_limit_with(&closing),
             |_| false,
             |_, never| match never {},
         )

@@ -341,14 +341,11 @@ impl SessionInner {
     }
 
     pub(crate) fn cancel(&self, turn_id: Option<&str>) -> bool {
-        let token = lock(&self.state).cancel(turn_id);
-        match token {
-            Some(token) => {
-                token.cancel();
-                true
-            }
-            None => false,
-        }
+        let meant = lock(&self.state).cancel(turn_id);
+        meant.is_some_and(|(token, in_time)| {
+            token.cancel();
+            in_time
+        })
     }
 
     /// The point of no return of a turn: from here on a cancel comes too late. Answers

@@ -140,18 +140,22 @@ impl State {
         }
     }
 
-    /// The token to fire for a cancel, if something runs that it means.
-    pub(super) fn cancel(&mut self, turn_id: Option<&str>) -> Option<CancellationToken> {
+    /// The token to fire for a cancel, if something runs that it means, and whether it comes
+    /// in time. One that comes too late changes no outcome, but the turn's last hooks have
+    /// their limit from then on.
+    pub(super) fn cancel(&mut self, turn_id: Option<&str>) -> Option<(CancellationToken, bool)> {
         match &mut self.activity {
             Activity::Turn(running) => {
-                let meant = turn_id.is_none_or(|id| id == &*running.turn_id);
-                if !meant || running.phase == Phase::Finishing {
+                if turn_id.is_some_and(|id| id != &*running.turn_id) {
                     return None;
                 }
-                running.phase = Phase::Cancelling;
-                Some(running.cancel.clone())
+                let in_time = running.phase != Phase::Finishing;
+                if in_time {
+                    running.phase = Phase::Cancelling;
+                }
+                Some((running.cancel.clone(), in_time))
             }
-            Activity::Compacting(cancel) if turn_id.is_none() => Some(cancel.clone()),
+            Activity::Compacting(cancel) if turn_id.is_none() => Some((cancel.clone(), true)),
             Activity::Compacting(_) | Activity::Idle(_) | Activity::Closed => None,
         }
     }
