@@ -137,8 +137,8 @@ export class Session implements AsyncDisposable {
    * Makes the context smaller now, without waiting for the threshold.
    *
    * # Errors
-   * `SESSION_BUSY` while a turn runs, `HOOK_ABORTED`, `REQUEST_CANCELLED`, `STORAGE_ERROR`. After an
-   * error the context is what it was.
+   * `SESSION_BUSY` while a turn runs, `MODEL_NOT_SUPPORTED`, `HOOK_ABORTED`, `REQUEST_CANCELLED`,
+   * `STORAGE_ERROR`. After an error the context is what it was.
    */
   compact(): Promise<CompactOutcome> {
     return settle(commands.compact(this.id));

@@ -209,7 +209,9 @@ impl Compaction<'_> {
             messages: compact::summary_messages(&transcript, instructions),
             tools: Arc::default(),
             temperature: None,
-            max_tokens: Some(u32::try_from(longest).unwrap_or(u32::MAX)),
+            // What a model may write at most is not known here, and one that is asked for more
+            // refuses; the text is cut below.
+            max_tokens: None,
             reasoning_effort: None,
         };
         let answer = model_call::collect(

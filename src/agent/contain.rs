@@ -13,7 +13,6 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures_core::Stream;
-use futures_util::FutureExt as _;
 use tokio::runtime::Handle;
 
 use super::error::AgentError;
@@ -47,13 +46,32 @@ pub(crate) fn call<T>(run: impl FnOnce() -> T) -> Result<T, Panicked> {
     catch_unwind(AssertUnwindSafe(run)).map_err(|payload| Panicked::from_payload(&*payload))
 }
 
-/// Awaits foreign code. The future may panic when it is made, too, hence the closure.
+/// Awaits foreign code. The future may panic when it is made, hence the closure, and when it
+/// is dropped, finished or not.
 pub(crate) async fn future<F: Future>(make: impl FnOnce() -> F) -> Result<F::Output, Panicked> {
-    let future = call(make)?;
-    AssertUnwindSafe(future)
-        .catch_unwind()
-        .await
-        .map_err(|payload| Panicked::from_payload(&*payload))
+    let held = pin!(Some(call(make)?));
+    let mut held = Held(held);
+    poll_fn(|context| match held.0.as_mut().as_pin_mut() {
+        Some(future) => match call(|| future.poll(context)) {
+            Ok(Poll::Pending) => Poll::Pending,
+            Ok(Poll::Ready(output)) => Poll::Ready(Ok(output)),
+            Err(panicked) => Poll::Ready(Err(panicked)),
+        },
+        // Not before `held` is dropped.
+        None => Poll::Pending,
+    })
+    .await
+}
+
+/// A foreign future whose end is contained, too.
+struct Held<'a, F>(Pin<&'a mut Option<F>>);
+
+impl<F> Drop for Held<'_, F> {
+    fn drop(&mut self) {
+        if let Err(panicked) = call(|| self.0.set(None)) {
+            tracing::warn!("a future has a fault when it is dropped: {panicked}");
+        }
+    }
 }
 
 /// Awaits foreign code for a limited time, which runs from its first pause: code that answers

@@ -118,7 +118,10 @@ async fn a_request_for_a_summary_has_no_tools_and_fits_the_model_that_writes_it(
     assert!(kinds(&events).contains(&"contextCompacted"));
     let request = summariser.last_request().unwrap();
     assert!(request.tools.is_empty());
-    assert!(request.max_tokens.is_some_and(|limit| limit <= 5_000));
+    assert_eq!(
+        request.max_tokens, None,
+        "a quarter of the window is more than most models may write, and they would refuse"
+    );
     let asked = all_said(&request);
     let tokens = asked
         .chars()

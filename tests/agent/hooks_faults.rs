@@ -399,6 +399,42 @@ async fn a_close_gives_a_hook_without_a_limit_the_usual_one() {
     rig.epilogue().await;
 }
 
+/// Panics when it is dropped before its time.
+struct DropBomb;
+
+impl Drop for DropBomb {
+    fn drop(&mut self) {
+        assert!(std::thread::panicking(), "dropped while it hung");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handler_that_panics_when_it_is_dropped_leaves_the_session_usable() {
+    // G3: in the hooks that run where a turn and a session end, too.
+    for tap in [Tap::named("t"), Tap::named("t").no_limit()] {
+        let probe = Probe::tapping("shaky", move |hooks| {
+            macro_rules! hang {
+                ($($method:ident),*) => {$(
+                    hooks.$method(tap.clone(), |_| async {
+                        let _bomb = DropBomb;
+                        std::future::pending().await
+                    });
+                )*};
+            }
+            hang!(turn_end, session_end);
+        });
+        let mut rig = Rig::with(provider(), impatient(), |b| b.plugin(probe)).await;
+        rig.provider.fall_back(|_| [text("fine"), done()]);
+        for _ in 0..2 {
+            let turn = rig.session.send("go").unwrap();
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            turn.cancel();
+            assert_completed(&collect(turn).await, "fine");
+            rig.reopen().await;
+        }
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_fault_in_every_hook_at_once_leaves_the_session_usable() {
     // G3

@@ -128,7 +128,9 @@ impl Context {
     pub(crate) fn tokens(&self) -> u64 {
         let estimated = self.estimated();
         let quarters = match self.calibration {
-            Some(known) => known.reported + estimated.saturating_sub(known.covered),
+            Some(known) => known
+                .reported
+                .saturating_add(estimated.saturating_sub(known.covered)),
             None => estimated,
         };
         quarters / QUARTERS

@@ -194,8 +194,9 @@ impl Session {
     /// size.
     ///
     /// # Errors
-    /// `SESSION_BUSY` while a turn runs; `REQUEST_CANCELLED`; `HOOK_ABORTED`; `STORAGE_ERROR`;
-    /// `SESSION_NOT_FOUND`; `AGENT_SHUT_DOWN`. After an error the context is what it was.
+    /// `SESSION_BUSY` while a turn runs; `MODEL_NOT_SUPPORTED`; `REQUEST_CANCELLED`;
+    /// `HOOK_ABORTED`; `STORAGE_ERROR`; `SESSION_NOT_FOUND`; `AGENT_SHUT_DOWN`. After an error
+    /// the context is what it was; a write that timed out may be found by a later resume.
     pub async fn compact(&self) -> Result<CompactOutcome, AgentError> {
         let inner = Arc::clone(&self.inner);
         contain::spawned(
