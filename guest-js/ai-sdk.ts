@@ -26,6 +26,7 @@ import { toUIMessageStream } from './ai-sdk/stream.js';
 import { createSession, currentSession } from './client.js';
 import { AgentError } from './error.js';
 import type { SendOptions, Session } from './session.js';
+import type { Turn } from './turn.js';
 
 export { toUIMessages, type ToUIMessagesOptions } from './ai-sdk/history.js';
 export { toUIMessageStream } from './ai-sdk/stream.js';
@@ -48,7 +49,8 @@ export interface AgentChatTransportOptions {
  * A transport of the AI SDK that speaks to the agent.
  *
  * - Sending sends the last user message; regenerating runs it again after a failed or
- *   cancelled turn.
+ *   cancelled turn, or sends it again if it was refused. An older one is refused with
+ *   `INVALID_INPUT`: the agent's history only grows.
  * - `stop()` cancels the turn.
  * - Resuming attaches to the running turn and replays it from its start.
  * - A refused or failed turn fails the stream with the agent's {@link AgentError}, so that
@@ -60,6 +62,8 @@ export class AgentChatTransport<MESSAGE extends UIMessage = UIMessage> implement
   readonly #session: AgentChatTransportOptions['session'];
   readonly #sendOptions: Omit<SendOptions, 'signal'>;
   #opening: Promise<Session> | null = null;
+  /** The newest message that was sent, and its newest turn. */
+  #newest: { chatId: string; messageId: string | undefined; turn: Turn; signal: AbortSignal | undefined } | null = null;
 
   constructor(options: AgentChatTransportOptions = {}) {
     this.#session = options.session;
@@ -73,17 +77,38 @@ export class AgentChatTransport<MESSAGE extends UIMessage = UIMessage> implement
     const { trigger, chatId, messages, abortSignal: signal, body } = options;
     const message = messages.at(-1);
     if (trigger === 'submit-message' && message?.role !== 'user') {
-      throw new AgentError({
-        code: 'INVALID_INPUT',
-        message: 'the last message is not the user\'s; tools run in the agent, so there is nothing to send back',
-        retryable: false,
-        source: 'ipc',
-      });
+      throw invalidInput('the last message is not the user\'s; tools run in the agent, so there is nothing to send back');
     }
-    const content = trigger === 'submit-message' && message ? contentOf(message) : null;
+    const newest = this.#newest?.chatId === chatId ? this.#newest : null;
+    if (trigger === 'regenerate-message' && newest && newest.messageId !== message?.id) {
+      throw invalidInput('only the newest message can be run again; send the older one as a new message');
+    }
+    const sends = trigger === 'submit-message' || (newest?.turn.id === null && message?.role === 'user');
+    const content = sends && message ? contentOf(message) : null;
     const session = (await this.#find(chatId)) ?? (await this.#create());
-    if (content === null) return toUIMessageStream(session.retry({ signal }));
-    return toUIMessageStream(session.send(content, { ...this.#sendOptions, ...sendOptionsOf(body), signal }));
+    await this.#untilStopped(signal);
+    const turn =
+      content === null
+        ? session.retry({ signal })
+        : session.send(content, { ...this.#sendOptions, ...sendOptionsOf(body), signal });
+    this.#newest = { chatId, messageId: message?.id, turn, signal };
+    return toUIMessageStream(turn);
+  }
+
+  /** The SDK is ready as soon as it stopped a turn; the agent is when a running tool has ended, too. */
+  async #untilStopped(signal: AbortSignal | undefined): Promise<void> {
+    if (!this.#newest?.signal?.aborted || signal?.aborted) return;
+    const ended = this.#newest.turn.result().then(
+      () => undefined,
+      () => undefined,
+    );
+    let aborted = (): void => undefined;
+    const stopped = new Promise<void>((resolve) => {
+      aborted = resolve;
+      signal?.addEventListener('abort', aborted, { once: true });
+    });
+    await Promise.race([ended, stopped]);
+    signal?.removeEventListener('abort', aborted);
   }
 
   /** Attaches to the running turn of a chat, if there is one. Called by the SDK. */
@@ -107,6 +132,10 @@ export class AgentChatTransport<MESSAGE extends UIMessage = UIMessage> implement
     });
     return this.#opening;
   }
+}
+
+function invalidInput(message: string): AgentError {
+  return new AgentError({ code: 'INVALID_INPUT', message, retryable: false, source: 'ipc' });
 }
 
 /** The options of the agent in a request's body; whatever else is in it is not for the agent. */

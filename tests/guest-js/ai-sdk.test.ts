@@ -206,6 +206,51 @@ describe('a chat of the SDK on the agent', () => {
     expect({ status: chat.status, error: chat.error }).toEqual({ status: 'ready', error: undefined });
   });
 
+  test('sends what follows a stop once the running tool has ended', async () => {
+    const mock = install({ turns: [[{ tool: 'slow', durationMs: 50, output: 'done' }, 'never'], ['second']] });
+    const chat = new Chat();
+    const sending = chat.sendMessage({ text: 'one' });
+    await vi.waitFor(() => expect(JSON.stringify(chat.lastMessage)).toContain('slow'));
+    await chat.stop();
+    await sending;
+    await chat.sendMessage({ text: 'two' });
+    expect({ status: chat.status, error: chat.error }).toEqual({ status: 'ready', error: undefined });
+    expect(JSON.stringify(chat.lastMessage)).toContain('second');
+    expect(mock.calls.filter(({ command }) => command === 'send_message')).toHaveLength(2);
+  });
+
+  test('sends a refused message again when it is regenerated, and runs no other in its place', async () => {
+    const turns: MockStep[][] = [['half', { hold: true }, 'never'], [{ refuse: { code: 'CONTENT_NOT_SUPPORTED' } }], ['to two']];
+    const mock = install({ turns: () => turns.shift() ?? [] });
+    const chat = new Chat();
+    const sending = chat.sendMessage({ text: 'one' });
+    await vi.waitFor(() => expect(JSON.stringify(chat.lastMessage)).toContain('half'));
+    await chat.stop();
+    await sending;
+    await chat.sendMessage({ text: 'two' });
+    expect(chat.error).toMatchObject({ code: 'CONTENT_NOT_SUPPORTED' });
+    await chat.regenerate();
+    expect({ status: chat.status, error: chat.error }).toEqual({ status: 'ready', error: undefined });
+    expect(JSON.stringify(chat.lastMessage)).toContain('to two');
+    const sent = mock.calls.filter(({ command }) => /^(send_message|retry_turn)$/.test(command));
+    expect(sent.map(({ args }) => args['content'])).toEqual([
+      [{ type: 'text', text: 'one' }],
+      [{ type: 'text', text: 'two' }],
+      [{ type: 'text', text: 'two' }],
+    ]);
+  });
+
+  test('refuses to regenerate an answer that is not the newest', async () => {
+    const mock = install({ turns: [['to one'], ['to two']] });
+    const chat = new Chat();
+    await chat.sendMessage({ text: 'one' });
+    const first = chat.lastMessage?.id ?? '';
+    await chat.sendMessage({ text: 'two' });
+    await chat.regenerate({ messageId: first });
+    expect(chat.error).toMatchObject({ code: 'INVALID_INPUT' });
+    expect(mock.calls.some(({ command }) => command === 'retry_turn')).toBe(false);
+  });
+
   test('regenerates by running the last message again', async () => {
     const mock = install({ turns: [[{ fail: { code: 'PROVIDER_ERROR' } }], ['second try']] });
     const chat = new Chat();
