@@ -180,6 +180,11 @@ async fn extraction_is_what_a_shutdown_leaves_out_first() {
     assert_eq!(report.problems, Vec::<String>::new());
     assert_eq!(lines.all(), ["SessionEnd", "p shutdown"]);
     assert_eq!(rig.provider.streams_open(), 0);
+    let stored = format!("{:?}", rig.stored());
+    assert!(
+        !stored.contains("MemoryCheckpoint"),
+        "what was left out is extracted when the session goes on: {stored}"
+    );
 }
 
 #[tokio::test(start_paused = true)]

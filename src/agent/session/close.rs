@@ -174,7 +174,9 @@ impl SessionInner {
                 "a SessionEnd handler aborted, which is too late"
             );
         }
+        // A shutdown leaves the extraction little time; what it cuts off is left to the resume.
         if let Some(work) = &mut work
+            && !self.core.stopping.is_cancelled()
             && work
                 .memory
                 .as_ref()
