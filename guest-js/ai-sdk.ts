@@ -21,10 +21,10 @@ import type {
   UIMessage,
   UIMessageChunk,
 } from 'ai' with { 'resolution-mode': 'import' };
-import { contentOf } from './ai-sdk/content.js';
+import { contentOf, refused } from './ai-sdk/content.js';
 import { toUIMessageStream } from './ai-sdk/stream.js';
 import { createSession, currentSession } from './client.js';
-import { AgentError } from './error.js';
+import type { AgentError } from './error.js';
 import type { SendOptions, Session } from './session.js';
 import type { Turn } from './turn.js';
 
@@ -77,11 +77,11 @@ export class AgentChatTransport<MESSAGE extends UIMessage = UIMessage> implement
     const { trigger, chatId, messages, abortSignal: signal, body } = options;
     const message = messages.at(-1);
     if (trigger === 'submit-message' && message?.role !== 'user') {
-      throw invalidInput('the last message is not the user\'s; tools run in the agent, so there is nothing to send back');
+      throw refused('the last message is not the user\'s; tools run in the agent, so there is nothing to send back');
     }
     const newest = this.#newest?.chatId === chatId ? this.#newest : null;
     if (trigger === 'regenerate-message' && newest && newest.messageId !== message?.id) {
-      throw invalidInput('only the newest message can be run again; send the older one as a new message');
+      throw refused('only the newest message can be run again; send the older one as a new message');
     }
     const sends = trigger === 'submit-message' || (newest?.turn.id === null && message?.role === 'user');
     const content = sends && message ? contentOf(message) : null;
@@ -132,10 +132,6 @@ export class AgentChatTransport<MESSAGE extends UIMessage = UIMessage> implement
     });
     return this.#opening;
   }
-}
-
-function invalidInput(message: string): AgentError {
-  return new AgentError({ code: 'INVALID_INPUT', message, retryable: false, source: 'ipc' });
 }
 
 /** The options of the agent in a request's body; whatever else is in it is not for the agent. */

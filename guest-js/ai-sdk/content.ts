@@ -72,6 +72,6 @@ function decodeBase64(data: string): string {
   return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
 }
 
-function refused(message: string): AgentError {
+export function refused(message: string): AgentError {
   return new AgentError({ code: 'INVALID_INPUT', message, retryable: false, source: 'ipc' });
 }
