@@ -45,10 +45,7 @@ pub struct CompactOutcome {
 #[derive(Debug)]
 pub(crate) enum Attempt {
     /// The context can be replaced by this.
-    Compacted {
-        record: CompactionRecord,
-        usage: Option<Usage>,
-    },
+    Compacted(CompactionRecord),
     /// There is nothing that could go.
     FreesNothing,
     /// A hook refused.
@@ -57,9 +54,12 @@ pub(crate) enum Attempt {
     Cancelled,
 }
 
-/// An attempt, with what the hooks and the summariser warned of.
+/// An attempt, with what is left of it whatever came of it.
 pub(crate) struct Attempted {
     pub(crate) attempt: Attempt,
+    /// What the summary cost, also one that could not be used.
+    pub(crate) usage: Usage,
+    /// What the hooks and the summariser warned of.
     pub(crate) warnings: Vec<(ErrorSource, String)>,
 }
 
@@ -80,15 +80,20 @@ pub(crate) fn threshold(core: &Core, model: &Model) -> u64 {
 impl Compaction<'_> {
     /// Tries to bring the context down to `tokens`.
     pub(crate) async fn attempt(&self, context: &Context, tokens: u64) -> Attempted {
-        let mut warnings = Vec::new();
-        let attempt = self.steps(context, tokens, &mut warnings).await;
-        Attempted { attempt, warnings }
+        let (mut usage, mut warnings) = (Usage::default(), Vec::new());
+        let attempt = self.steps(context, tokens, &mut usage, &mut warnings).await;
+        Attempted {
+            attempt,
+            usage,
+            warnings,
+        }
     }
 
     async fn steps(
         &self,
         context: &Context,
         tokens: u64,
+        usage: &mut Usage,
         warnings: &mut Vec<(ErrorSource, String)>,
     ) -> Attempt {
         let target = Target {
@@ -109,11 +114,10 @@ impl Compaction<'_> {
             Ok(instructions) => instructions,
             Err(stop) => return Attempt::Refused(stop),
         };
-        let mut usage = None;
         let mut summary = None;
         if plan.removes() {
-            match self.summary(context, &plan, &instructions).await {
-                Ok(written) => (summary, usage) = written,
+            match self.summary(context, &plan, &instructions, usage).await {
+                Ok(written) => summary = Some(written),
                 Err(Failed::Cancelled) => return Attempt::Cancelled,
                 Err(Failed::Because(reason)) => {
                     tracing::warn!(session = %self.session_id, "no summary: {reason}");
@@ -131,7 +135,7 @@ impl Compaction<'_> {
             .map(|summary| plan.record(context, Some(summary)))
             .filter(|record| record.tokens_after < before)
             .unwrap_or(truncated);
-        Attempt::Compacted { record, usage }
+        Attempt::Compacted(record)
     }
 
     async fn ask_hooks(
@@ -173,7 +177,8 @@ impl Compaction<'_> {
         context: &Context,
         plan: &Plan,
         instructions: &str,
-    ) -> Result<(Option<String>, Option<Usage>), Failed> {
+        usage: &mut Usage,
+    ) -> Result<String, Failed> {
         let because = |reason: &str| Failed::Because(reason.to_owned());
         let model = match &self.core.config.compact_model {
             None => self.model.clone(),
@@ -225,6 +230,9 @@ impl Compaction<'_> {
             Next::Failed(error) => Failed::Because(error.message),
             Next::Cancelled | Next::Event(_) => Failed::Cancelled,
         })?;
+        if let Some(cost) = &answer.usage {
+            usage.add(cost);
+        }
         if answer.stop_reason == Some(StopReason::Length) {
             return Err(because("the summary was cut"));
         }
@@ -232,7 +240,7 @@ impl Compaction<'_> {
         if text.is_empty() {
             return Err(because("the summary is empty"));
         }
-        Ok((Some(estimate::head(text, longest).to_owned()), answer.usage))
+        Ok(estimate::head(text, longest).to_owned())
     }
 }
 

@@ -41,7 +41,7 @@ use catalog::ModelEntry;
 use config::{ResumeOptions, SessionConfig};
 use contain::spawned;
 use core::Core;
-use error::AgentError;
+use error::{AgentError, ErrorCode};
 use journal::guarded;
 use outlet::{Subscription, Turn};
 use session::{Session, Slot, SlotTicket};
@@ -94,8 +94,9 @@ impl Agent {
     /// Creates a session.
     ///
     /// # Errors
-    /// `SESSION_BUSY` while another is open, unless `replace` is set;
-    /// `MODEL_NOT_SUPPORTED`; `HOOK_ABORTED`; `AGENT_SHUT_DOWN`.
+    /// `SESSION_BUSY` while another is open, unless `replace` is set, or is being opened for
+    /// longer than `hook_timeout_ms`; `MODEL_NOT_SUPPORTED`; `HOOK_ABORTED`;
+    /// `AGENT_SHUT_DOWN`.
     pub async fn create_session(&self, config: SessionConfig) -> Result<Session, AgentError> {
         let this = self.clone();
         self.run(async move {
@@ -104,7 +105,7 @@ impl Agent {
                 .as_deref()
                 .unwrap_or(&this.core.config.default_model);
             let model = this.core.catalog.find(id)?;
-            let ticket = this.take_slot(config.replace).await?;
+            let ticket = this.take_slot(None, config.replace).await?;
             session::create(Arc::clone(&this.core), ticket, config, model).await
         })
         .await
@@ -115,8 +116,8 @@ impl Agent {
     /// [`Session::retry_turn`] does that.
     ///
     /// # Errors
-    /// `SESSION_BUSY` while one is open, unless `replace` is set; `SESSION_NOT_FOUND`, also
-    /// when no session storage is registered;
+    /// `SESSION_BUSY` while one is open, unless `replace` is set, or is being opened for longer
+    /// than `hook_timeout_ms`; `SESSION_NOT_FOUND`, also when no session storage is registered;
     /// `MODEL_NOT_SUPPORTED` when its model is gone and no other is named; `STORAGE_ERROR`;
     /// `HOOK_ABORTED`; `AGENT_SHUT_DOWN`. Nothing is opened then.
     pub async fn resume_session(
@@ -137,11 +138,13 @@ impl Agent {
                 .slot
                 .current()
                 .is_some_and(|open| *open.id == *session_id);
-            let ticket = this.take_slot(options.replace).await?;
+            let ticket = this.take_slot(Some(stored.id()), options.replace).await?;
             let stored = if reopens_itself {
                 // Its close wrote more.
                 session::load(&this.core, &session_id).await?
             } else {
+                // From here on it cannot be deleted.
+                stored.check_exists(&this.core).await?;
                 stored
             };
             session::resume(Arc::clone(&this.core), ticket, options, stored, model).await
@@ -245,14 +248,13 @@ impl Agent {
     /// Deletes a stored session with everything in it.
     ///
     /// # Errors
-    /// `SESSION_BUSY` while it is open, `SESSION_NOT_FOUND`, `STORAGE_ERROR`,
+    /// `SESSION_BUSY` while it is open or being resumed, `SESSION_NOT_FOUND`, `STORAGE_ERROR`,
     /// `AGENT_SHUT_DOWN`.
     pub async fn delete_session(&self, session_id: &str) -> Result<(), AgentError> {
         let this = self.clone();
         let session_id = session_id.to_owned();
         self.run(async move {
-            let open = this.slot.current();
-            if open.is_some_and(|session| *session.id == *session_id) {
+            if this.slot.holds(&session_id) {
                 return Err(AgentError::session_busy(
                     "the session is open; close it before you delete it",
                 ));
@@ -374,15 +376,26 @@ impl Agent {
         spawned(&self.core.runtime, work).await
     }
 
-    /// Takes the slot, closing the session in it first if that is wanted.
-    async fn take_slot(&self, replace: bool) -> Result<SlotTicket, AgentError> {
-        if replace && let Some(open) = self.slot.current() {
-            // What could not be stored of the old session is its problem, not the new one's.
-            if let Err(error) = open.close().await {
-                tracing::warn!(session = %open.id, %error, "closing the replaced session");
+    /// Takes the slot for a stored session, or for a new one. With `replace` whatever is in
+    /// it is closed first, also what is still being opened: the last one to ask has it.
+    async fn take_slot(
+        &self,
+        session_id: Option<&Arc<str>>,
+        replace: bool,
+    ) -> Result<SlotTicket, AgentError> {
+        // An opening takes as long as its hooks.
+        let limit = self.core.hook_limit().limit;
+        loop {
+            let refused = match self.slot.take(session_id) {
+                Err(refused) if replace && refused.code == ErrorCode::SessionBusy => refused,
+                taken => return taken,
+            };
+            match tokio::time::timeout(limit, self.slot.occupant()).await {
+                Ok(Some(open)) => open.leave().await?,
+                Ok(None) => {}
+                Err(_) => return Err(refused),
             }
         }
-        self.slot.take()
     }
 }
 

@@ -58,13 +58,15 @@ async fn shut_down_now(core: &Arc<Core>, slot: &Arc<Slot>) -> ShutdownReport {
     // The close knows that a shutdown has begun and gives each of its steps a share of this.
     let ending = async {
         match slot.settle().await {
-            Some(session) => session.close().await.err(),
-            None => None,
+            Some(session) => session.closed().await,
+            None => (Ok(()), Vec::new()),
         }
     };
     match tokio::time::timeout(total * 4 / 5, ending).await {
-        Ok(None) => {}
-        Ok(Some(error)) => problems.push(error.to_string()),
+        Ok((stored, skipped)) => {
+            problems.extend(stored.err().map(|error| error.to_string()));
+            problems.extend(skipped.into_iter().map(str::to_owned));
+        }
         Err(_) => problems
             .push("closing the session was cut off; what was stored by then is kept".to_owned()),
     }

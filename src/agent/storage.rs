@@ -466,8 +466,12 @@ pub enum SessionMetadata {
         #[cfg_attr(feature = "bindings", specta(type = Vec<u32>))]
         indices: Vec<u64>,
     },
-    /// Memories were extracted from everything before this event.
-    MemoryCheckpoint,
+    /// Memories were extracted from what was said so far.
+    MemoryCheckpoint {
+        /// Index of the newest event that they were extracted from.
+        #[cfg_attr(feature = "bindings", specta(type = u32))]
+        through: u64,
+    },
 }
 
 /// What the caller of `create_session` set instead of the agent's configuration.

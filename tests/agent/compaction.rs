@@ -7,7 +7,7 @@ use youyou_agent::testing::{
 };
 use youyou_agent::{
     AgentConfig, AgentEvent, AgentEventKind, CompactMethod, Interruption, ProviderErrorKind,
-    StopReason,
+    StopReason, Usage,
 };
 
 use crate::histories::{
@@ -189,6 +189,41 @@ async fn a_summary_that_is_empty_or_cut_or_fails_is_replaced_by_truncation() {
             "the newest units stay"
         );
         rig.epilogue().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_summary_that_could_not_be_used_is_paid_for_all_the_same() {
+    let cost = Usage {
+        input_tokens: Some(700),
+        output_tokens: Some(70),
+        ..Usage::default()
+    };
+    let scripts: [fn(Usage) -> Vec<Step>; 3] = [
+        |cost| vec![text("SUMMARY"), done_with(cost, None)],
+        |cost| vec![text(" "), done_with(cost, None)],
+        |cost| vec![text("cut"), done_with(cost, StopReason::Length)],
+    ];
+    for script in scripts {
+        for by_hand in [false, true] {
+            let provider = summarised_by(provider_with_window(1_000), move || script(cost))
+                .always(|_| [text("ok"), done()]);
+            let storage = storage_with(marked_turns(10, 50));
+            let rig = Rig::resumed(provider, keeping(4), storage, STORED, |builder| builder).await;
+            if by_hand {
+                rig.session.compact().await.unwrap();
+            }
+            let events = rig.send("next").await;
+            let last = &events.last().unwrap().kind;
+            let AgentEventKind::TurnComplete { session_usage, .. } = last else {
+                panic!("{events:?}");
+            };
+            assert_eq!(
+                (session_usage.input_tokens, session_usage.output_tokens),
+                (Some(700), Some(70))
+            );
+            rig.epilogue().await;
+        }
     }
 }
 

@@ -141,3 +141,33 @@ async fn a_compaction_that_frees_nothing_is_silent_and_free() {
         rig.epilogue().await;
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_message_that_fills_most_of_the_window_leaves_results_and_answers_their_half() {
+    // 3,200 of 4,000 tokens cannot go: the threshold is passed whatever a compaction does.
+    let provider = well_summarised(provider_with_window(4_000));
+    for round in 0..6 {
+        provider.queue([call(format!("c{round}"), "read", "{}"), done()]);
+    }
+    provider.queue([text("seen"), done()]);
+    let rig = Rig::with(provider, compacting(), |builder| {
+        builder.tool(RecordingTool::read_only("read").answering("x".repeat(400)))
+    })
+    .await;
+    let events = rig.send("x".repeat(12_800).as_str()).await;
+    let made = compacted(&events).len();
+    assert!(
+        made <= 2,
+        "a compaction frees room for more than one step: {made}"
+    );
+    let asked = turns_asked(&rig.provider);
+    assert_eq!(asked.len(), 7, "no request is sent twice");
+    for request in asked {
+        let lines = said(&request);
+        assert!(
+            lines.iter().all(|line| !line.contains("bytes left out")),
+            "a short result stays whole: {lines:?}"
+        );
+    }
+    rig.epilogue().await;
+}

@@ -274,7 +274,7 @@ async fn facts_about_the_session_are_no_messages() {
                 model_id: MODEL.into(),
             },
         ),
-        metadata(0, SessionMetadata::MemoryCheckpoint),
+        metadata(0, SessionMetadata::MemoryCheckpoint { through: 0 }),
     ];
     let (rig, lines) = first_request_after(history).await;
     assert_eq!(lines, ["user: q", "user: next"]);

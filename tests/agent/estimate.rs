@@ -1,9 +1,15 @@
 //! Chapter 5.2: what a request is estimated to cost.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use serde_json::json;
 use youyou_agent::testing::{RecordingTool, done, done_with, error, kinds, text};
-use youyou_agent::{AgentConfig, ProviderErrorKind, Usage};
+use youyou_agent::{
+    AgentConfig, HookOutcome, ProviderErrorKind, TurnStart, TurnStartChange, Usage,
+};
 
+use crate::probe::Probe;
 use crate::rig::{Rig, config, provider, provider_with_window};
 use crate::said::said;
 
@@ -83,6 +89,38 @@ async fn what_the_provider_counted_replaces_the_estimate_of_the_same() {
         5_203,
         "nothing counted is no count"
     );
+    rig.epilogue().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_provider_counted_outlives_a_section_that_changes_with_every_turn() {
+    let counted = Usage {
+        input_tokens: Some(5_000),
+        ..Usage::default()
+    };
+    let provider = provider()
+        .reply([text("okay"), done_with(counted, None)])
+        .always(|_| [text("okay"), done()]);
+    let turns = Arc::new(AtomicUsize::new(0));
+    let lengths = [400, 800, 0];
+    let plugin = Probe::tapping("p", move |hooks| {
+        let turns = Arc::clone(&turns);
+        hooks.turn_start("t", move |_: TurnStart| {
+            let turn = turns.fetch_add(1, Ordering::Relaxed);
+            let section = "s".repeat(lengths.get(turn).copied().unwrap_or(0));
+            async move {
+                Ok(HookOutcome::ContinueWith(TurnStartChange {
+                    user_input: None,
+                    prompt_sections: vec![section],
+                }))
+            }
+        });
+    });
+    let rig = Rig::with(provider, config(), |builder| builder.plugin(plugin)).await;
+    for expected in [5_001, 5_103, 4_905] {
+        rig.send("x".repeat(4).as_str()).await;
+        assert_eq!(rig.session.info().context_tokens, expected);
+    }
     rig.epilogue().await;
 }
 

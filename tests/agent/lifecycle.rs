@@ -4,13 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use youyou_agent::testing::{
-    FaultySessions, Gate, InMemorySessions, SessionOperation, When, collect, done, text, wait,
+    FaultySessions, Gate, InMemoryMemories, InMemorySessions, SessionOperation, When, collect,
+    done, text, wait,
 };
 use youyou_agent::{
-    AgentBuilder, ErrorCode, HookOutcome, ResumeOptions, SessionConfig, SessionStart, SessionState,
-    Tap, TurnEnding,
+    Agent, AgentBuilder, ErrorCode, HookOutcome, ResumeOptions, SessionConfig, SessionStart,
+    SessionState, Tap, TurnEnding,
 };
 
+use crate::histories::{STORED, storage_with};
 use crate::look::system;
 use crate::probe::{Lines, Probe};
 use crate::rig::{MODEL, Rig, config, provider};
@@ -113,6 +115,85 @@ async fn replace_closes_the_open_session_first_and_cancels_its_turn() {
     }
     let session = rig.agent.current_session().unwrap();
     assert_eq!(session.info().message_count, 6);
+    Rig { session, ..rig }.epilogue().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_two_that_replace_at_once_the_last_one_stays_open() {
+    for resumes in [false, true] {
+        let door = Gate::closed();
+        let agent = AgentBuilder::new(config())
+            .provider(talkative())
+            .session_storage(storage_with([]))
+            .plugin(Probe::holding(&door))
+            .build()
+            .await
+            .unwrap();
+        let opening = |agent: &Agent| {
+            let agent = agent.clone();
+            tokio::spawn(async move {
+                if resumes {
+                    agent.resume_session(STORED, reopening()).await
+                } else {
+                    agent.create_session(replacing()).await
+                }
+            })
+        };
+        let first = opening(&agent);
+        door.arrived(1).await;
+        let second = opening(&agent);
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert!(!second.is_finished(), "it waits for the first");
+        door.open();
+        let first = first.await.unwrap().unwrap();
+        let second = second.await.unwrap().unwrap();
+        assert_eq!(first.info().state, SessionState::Closed);
+        assert_eq!(second.info().state, SessionState::Idle);
+        assert_eq!(agent.current_session().unwrap().id(), second.id());
+        let turn = second.send("hi").unwrap();
+        assert_eq!(*turn.outcome().await.assistant_output, *"ok");
+        agent.shutdown().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn replacing_waits_for_an_opening_no_longer_than_its_hooks_may_take() {
+    let door = Gate::closed();
+    let agent = AgentBuilder::new(config())
+        .provider(talkative())
+        .plugin(Probe::holding(&door))
+        .build()
+        .await
+        .unwrap();
+    let stuck = tokio::spawn({
+        let agent = agent.clone();
+        async move { agent.create_session(SessionConfig::default()).await }
+    });
+    door.arrived(1).await;
+    let began = tokio::time::Instant::now();
+    let refused = agent.create_session(replacing()).await.unwrap_err();
+    assert_eq!(refused.code, ErrorCode::SessionBusy);
+    assert_eq!(began.elapsed().as_secs(), 30);
+    door.open();
+    let session = stuck.await.unwrap().unwrap();
+    let turn = session.send("hi").unwrap();
+    assert_eq!(*turn.outcome().await.assistant_output, *"ok");
+    agent.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_replaces_a_session_does_not_wait_for_its_memories() {
+    let provider = provider().reply([text("ok"), done()]).reply([wait()]);
+    let rig = Rig::with(provider, config(), |builder| {
+        builder.memory_storage(InMemoryMemories::new())
+    })
+    .await;
+    rig.send("I like tea").await;
+    let began = tokio::time::Instant::now();
+    let session = rig.agent.create_session(replacing()).await.unwrap();
+    assert!(began.elapsed() < Duration::from_secs(1));
+    rig.provider.asked(2).await;
+    assert_eq!(rig.session.info().state, SessionState::Closed);
     Rig { session, ..rig }.epilogue().await;
 }
 

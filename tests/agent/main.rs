@@ -28,6 +28,7 @@ mod histories;
 mod hooks;
 mod hooks_compact;
 mod hooks_faults;
+mod hooks_limits;
 mod hooks_tools;
 mod images;
 mod input;

@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use youyou_agent::testing::{
-    FaultyMemories, InMemoryMemories, MemoryOperation, ScriptedProvider, Step, done, error, memory,
-    text, text_model, user_message,
+    FaultyMemories, Gate, InMemoryMemories, MemoryOperation, ScriptedProvider, Step, done, error,
+    gate, memory, text, text_model, user_message,
 };
 use youyou_agent::{
     AgentConfig, ChatRequest, ContentBlock, Memory, MemoryStorage, ModelInfo, ProviderErrorKind,
-    SessionConfig,
+    SessionConfig, SessionEvent, SessionEventKind, SessionMetadata,
 };
 
 use crate::compaction_limits::picture;
@@ -332,6 +332,79 @@ async fn what_a_checkpoint_could_not_extract_is_in_the_next_extraction() {
     rig.reopen().await;
     assert_eq!(extracted(&rig)[2..], [vec![5, 6], vec![5, 6]]);
     rig.epilogue().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_checkpoint_that_a_crash_cut_off_is_made_up_for() {
+    let settings = || AgentConfig {
+        memory_checkpoint_interval: 2,
+        ..config()
+    };
+    let door = Gate::closed();
+    let behind = door.clone();
+    let hanging = extracting(move || vec![gate(&behind), text("[]"), done()]);
+    let rig = Rig::with(hanging, settings(), |builder| {
+        builder.memory_storage(InMemoryMemories::new())
+    })
+    .await;
+    for n in 1..=3 {
+        rig.send(format!("word{n}").as_str()).await;
+    }
+    assert_eq!(extracted(&rig), [vec![1, 2]], "it is under way");
+    let lines = stored_lines(&rig.stored());
+    assert!(
+        !lines.contains(&"memory checkpoint".to_owned()),
+        "{lines:?}"
+    );
+    // The process ends here: another one finds what is stored.
+    let id = rig.session.id().to_owned();
+    let mut next = Rig::resumed(answering("[]"), settings(), rig.storage, &id, |builder| {
+        builder.memory_storage(InMemoryMemories::new())
+    })
+    .await;
+    next.send("word4").await;
+    next.reopen().await;
+    assert_eq!(extracted(&next), [vec![1, 2, 3, 4]]);
+    next.epilogue().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_checkpoint_says_what_it_covers_however_late_it_ends() {
+    let settings = || AgentConfig {
+        memory_checkpoint_interval: 2,
+        ..config()
+    };
+    let door = Gate::closed();
+    let behind = door.clone();
+    let slow = extracting(move || vec![gate(&behind), text("[]"), done()]);
+    let rig = Rig::with(slow, settings(), |builder| {
+        builder.memory_storage(InMemoryMemories::new())
+    })
+    .await;
+    for n in 1..=3 {
+        rig.send(format!("word{n}").as_str()).await;
+    }
+    door.open();
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    rig.send("word4").await;
+    let is_checkpoint = |event: &SessionEvent| match &event.kind {
+        SessionEventKind::Metadata {
+            metadata: SessionMetadata::MemoryCheckpoint { through },
+        } => Some(*through),
+        _ => None,
+    };
+    let through: Vec<u64> = rig.stored().iter().filter_map(is_checkpoint).collect();
+    assert_eq!(through, [4], "two questions and two answers");
+    // The process ends here, in the middle of the next checkpoint or before it.
+    let id = rig.session.id().to_owned();
+    let mut next = Rig::resumed(answering("[]"), settings(), rig.storage, &id, |builder| {
+        builder.memory_storage(InMemoryMemories::new())
+    })
+    .await;
+    next.send("word5").await;
+    next.reopen().await;
+    assert_eq!(extracted(&next), [vec![3, 4, 5]]);
+    next.epilogue().await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use serde_json::Value;
-use youyou_agent::{HookRegistry, Plugin, PluginError};
+use youyou_agent::testing::Gate;
+use youyou_agent::{HookOutcome, HookRegistry, Plugin, PluginError, SessionStart, Tap};
 
 /// Lines in the order they were written. Copies are the same log.
 #[derive(Debug, Clone, Default)]
@@ -77,6 +78,21 @@ impl Probe {
         Self::new(id).applying(move |hooks| {
             tap(hooks);
             Ok(())
+        })
+    }
+
+    /// A plugin that lets no session open before the door is.
+    pub(crate) fn holding(door: &Gate) -> Self {
+        let door = door.clone();
+        Self::tapping("holding", move |hooks| {
+            let door = door.clone();
+            hooks.session_start(Tap::named("t").no_limit(), move |_: SessionStart| {
+                let door = door.clone();
+                async move {
+                    door.pass().await;
+                    Ok(HookOutcome::Continue)
+                }
+            });
         })
     }
 

@@ -114,7 +114,7 @@ fn fact() -> impl Strategy<Value = SessionMetadata> {
     prop_oneof![
         interruption().prop_map(|interruption| SessionMetadata::TurnInterrupted { interruption }),
         Just(SessionMetadata::TurnEndedSilently),
-        Just(SessionMetadata::MemoryCheckpoint),
+        Just(SessionMetadata::MemoryCheckpoint { through: 0 }),
         compaction().prop_map(SessionMetadata::Compacted),
         prop::collection::vec(0..40_u64, 0..4)
             .prop_map(|indices| SessionMetadata::ImagesRefused { indices }),

@@ -1,12 +1,12 @@
 //! Chapter 5.1: `retry_turn` runs the last message again without storing it twice.
 
 use youyou_agent::testing::{
-    Fault, FaultySessions, InMemorySessions, RecordingTool, ScriptedProvider, SessionOperation,
-    When, call, collect, done, error, text, text_model, user_message, wait,
+    Fault, Faults, FaultySessions, InMemorySessions, RecordingTool, ScriptedProvider,
+    SessionOperation, When, call, collect, done, error, text, text_model, user_message, wait,
 };
 use youyou_agent::{
-    AgentConfig, ErrorCode, HookError, HookOutcome, OnFault, ProviderErrorKind, SendOptions,
-    SkillDefinition, Tap, TurnEnding, TurnStart, TurnStartChange,
+    AgentConfig, ContentBlock, ErrorCode, HookError, HookOutcome, OnFault, ProviderErrorKind,
+    SendOptions, SkillDefinition, Tap, TurnEnding, TurnStart, TurnStartChange,
 };
 
 use crate::probe::Probe;
@@ -217,26 +217,124 @@ async fn hooks_run_again_and_may_add_sections_or_refuse() {
     rig.epilogue().await;
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_message_that_was_never_stored_is_not_run_again() {
+/// A rig whose last message failed before it was stored, after one that failed later.
+async fn with_a_lost_message(aborted: bool) -> (Rig, Faults<SessionOperation>) {
+    let plugin = Probe::tapping("p", |hooks| {
+        hooks.turn_start(Tap::named("t"), |start: TurnStart| async move {
+            let words = start.user_input.iter().find_map(ContentBlock::as_text);
+            match words {
+                Some("lost") => Ok(HookOutcome::Abort("not now".into())),
+                _ => Ok(HookOutcome::Continue),
+            }
+        });
+    });
     let storage = FaultySessions::new(InMemorySessions::new());
     let faults = storage.faults().clone();
     let inner = storage.inner().clone();
-    let rig = Rig::over(provider(), config(), inner, storage, |builder| builder).await;
-    faults.fail(SessionOperation::Append, When::Nth(1));
-    let events = rig.send("lost").await;
+    let provider = provider().reply([error(ProviderErrorKind::Auth, "no key")]);
+    let rig = Rig::over(provider, config(), inner, storage, |builder| {
+        if aborted {
+            builder.plugin(plugin)
+        } else {
+            builder
+        }
+    })
+    .await;
+    rig.send("first").await;
+    if !aborted {
+        faults.fail(SessionOperation::Append, When::Nth(1));
+    }
+    let code = if aborted {
+        "HOOK_ABORTED"
+    } else {
+        "STORAGE_ERROR"
+    };
     assert_eq!(
-        told(&events),
-        ["started", "error STORAGE_ERROR", "failed STORAGE_ERROR"]
+        told(&rig.send("lost").await),
+        [
+            "started",
+            &format!("error {code}"),
+            &format!("failed {code}")
+        ]
     );
-    let refused = rig.session.retry_turn().unwrap_err();
-    assert_eq!(refused.code, ErrorCode::InvalidInput);
+    (rig, faults)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_that_was_never_stored_runs_again_as_a_new_one() {
+    let (rig, _faults) = with_a_lost_message(false).await;
     rig.provider.queue([text("ok"), done()]);
-    rig.send("lost").await;
+    assert_eq!(retried(&rig).await.last().unwrap(), "completed: ok");
+    assert_eq!(
+        said(&rig.request(2)),
+        ["user: first", FAILED, "user: lost"],
+        "its own message, not the one before"
+    );
     assert_eq!(
         stored_lines(&rig.stored()),
-        ["created: lost", "user: lost", "assistant: ok"]
+        [
+            "created: first",
+            "user: first",
+            "interrupted: Failed",
+            "user: lost",
+            "assistant: ok"
+        ]
     );
+    let refused = rig.session.retry_turn().unwrap_err();
+    assert_eq!(refused.code, ErrorCode::InvalidInput, "it is answered now");
+    rig.epilogue().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_that_a_hook_refused_is_asked_about_again() {
+    let (rig, _faults) = with_a_lost_message(true).await;
+    for _ in 0..2 {
+        assert_eq!(
+            retried(&rig).await,
+            ["started", "error HOOK_ABORTED", "failed HOOK_ABORTED"]
+        );
+    }
+    assert_eq!(rig.provider.request_count(), 1);
+    assert_eq!(
+        stored_lines(&rig.stored()),
+        ["created: first", "user: first", "interrupted: Failed"]
+    );
+    rig.epilogue().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_that_was_never_stored_is_kept_until_the_next_one_or_the_close() {
+    for replaced in [true, false] {
+        let (mut rig, _faults) = with_a_lost_message(false).await;
+        if replaced {
+            rig.provider
+                .queue([error(ProviderErrorKind::Auth, "no key")]);
+            rig.send("next").await;
+        } else {
+            rig.reopen().await;
+        }
+        rig.provider.queue([text("ok"), done()]);
+        retried(&rig).await;
+        let asked = said(&rig.provider.last_request().unwrap());
+        assert!(!asked.contains(&"user: lost".to_owned()), "{asked:?}");
+        rig.epilogue().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_that_is_lost_again_and_again_is_stored_once_in_the_end() {
+    let (rig, faults) = with_a_lost_message(false).await;
+    for _ in 0..2 {
+        faults.fail(SessionOperation::Append, When::Nth(1));
+        assert_eq!(
+            retried(&rig).await,
+            ["started", "error STORAGE_ERROR", "failed STORAGE_ERROR"]
+        );
+    }
+    rig.provider.queue([text("ok"), done()]);
+    assert_eq!(retried(&rig).await.last().unwrap(), "completed: ok");
+    let lines = stored_lines(&rig.stored());
+    assert_eq!(lines.iter().filter(|line| *line == "user: lost").count(), 1);
     rig.epilogue().await;
 }
 
@@ -282,6 +380,7 @@ async fn a_model_that_only_a_lost_message_named_is_stored_with_the_turn_that_run
             "user: hi",
             "interrupted: Failed",
             "model: o1",
+            "user: lost",
             "assistant: ok"
         ]
     );

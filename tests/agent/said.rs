@@ -98,7 +98,7 @@ fn stored_line(kind: &SessionEventKind) -> String {
             SessionMetadata::TurnEndedSilently => "silence".to_owned(),
             SessionMetadata::Compacted(record) => format!("compacted: {:?}", record.method),
             SessionMetadata::ImagesRefused { indices } => format!("images refused: {indices:?}"),
-            SessionMetadata::MemoryCheckpoint => "memory checkpoint".to_owned(),
+            SessionMetadata::MemoryCheckpoint { .. } => "memory checkpoint".to_owned(),
         },
     }
 }

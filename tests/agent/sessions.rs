@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use youyou_agent::testing::{
-    FaultySessions, Gate, InMemorySessions, RecordingTool, SessionOperation, When, call, collect,
-    done, error, kinds, text, wait,
+    Fault, FaultySessions, Gate, InMemorySessions, RecordingTool, SessionOperation, When, call,
+    collect, done, error, kinds, text, user_message, wait,
 };
 use youyou_agent::{
     AgentBuilder, ContentBlock, ErrorCode, ProviderErrorKind, ResumeOptions, SessionConfig,
@@ -12,6 +12,8 @@ use youyou_agent::{
 };
 
 use crate::compaction_limits::picture;
+use crate::histories::{STORED, storage_with};
+use crate::probe::Probe;
 use crate::rig::{Rig, config, provider};
 use crate::said::said;
 
@@ -59,6 +61,71 @@ async fn the_open_session_cannot_be_deleted() {
         .resume_session(&id, ResumeOptions::default())
         .await
         .unwrap_err();
+    assert_eq!(gone.code, ErrorCode::SessionNotFound);
+    let session = rig
+        .agent
+        .create_session(SessionConfig::default())
+        .await
+        .unwrap();
+    Rig { session, ..rig }.epilogue().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_is_being_resumed_cannot_be_deleted() {
+    // D13
+    let door = Gate::closed();
+    let storage = storage_with([user_message(0, "hello")]);
+    let provider = provider().always(|_| [text("ok"), done()]);
+    let agent = AgentBuilder::new(config())
+        .provider(provider.clone())
+        .session_storage(storage.clone())
+        .plugin(Probe::holding(&door))
+        .build()
+        .await
+        .unwrap();
+    let resuming = tokio::spawn({
+        let agent = agent.clone();
+        async move { agent.resume_session(STORED, ResumeOptions::default()).await }
+    });
+    door.arrived(1).await;
+    let refused = agent.delete_session(STORED).await.unwrap_err();
+    assert_eq!(refused.code, ErrorCode::SessionBusy);
+    door.open();
+    let session = resuming.await.unwrap().unwrap();
+    assert_eq!(storage.events(STORED).len(), 2);
+    Rig {
+        agent,
+        provider,
+        storage,
+        session,
+    }
+    .epilogue()
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_is_deleted_while_it_is_read_does_not_open() {
+    // D13
+    let inner = storage_with([user_message(0, "hello")]);
+    let faulty = FaultySessions::new(inner.clone());
+    let faults = faulty.faults().clone();
+    let door = Gate::closed();
+    faults.inject(
+        SessionOperation::Find,
+        When::Nth(1),
+        Fault::Gate(door.clone()),
+    );
+    let provider = provider().always(|_| [text("ok"), done()]);
+    let rig = Rig::over(provider, config(), inner, faulty, |builder| builder).await;
+    rig.session.close().await.unwrap();
+    let resuming = tokio::spawn({
+        let agent = rig.agent.clone();
+        async move { agent.resume_session(STORED, ResumeOptions::default()).await }
+    });
+    door.arrived(1).await;
+    rig.agent.delete_session(STORED).await.unwrap();
+    door.open();
+    let gone = resuming.await.unwrap().unwrap_err();
     assert_eq!(gone.code, ErrorCode::SessionNotFound);
     let session = rig
         .agent

@@ -8,8 +8,7 @@ use youyou_agent::testing::{
     SessionOperation, When, call, collect, done, text, wait,
 };
 use youyou_agent::{
-    AgentBuilder, AgentConfig, ErrorCode, HookOutcome, SessionConfig, SessionEnd, SessionStart,
-    Tap, TurnEnd, TurnEnding,
+    AgentBuilder, AgentConfig, ErrorCode, SessionConfig, SessionEnd, Tap, TurnEnd, TurnEnding,
 };
 
 use crate::clock::pass;
@@ -40,12 +39,13 @@ async fn a_tool_that_does_not_end_is_cut_off_and_its_outcome_unknown() {
     read_until(&mut turn, "start c1 hang").await;
     lines.clear();
     let began = Instant::now();
-    rig.agent.shutdown().await;
+    let report = rig.agent.shutdown().await;
     assert!(
         began.elapsed() <= Duration::from_millis(1_000),
         "{:?}",
         began.elapsed()
     );
+    assert_eq!(report.problems.len(), 1, "{report:?}");
     log.stopped(1).await;
     assert_eq!(told(&collect(turn).await), ["cancelled"]);
     assert_eq!(lines.all(), ["SessionEnd", "p shutdown"]);
@@ -89,7 +89,13 @@ async fn a_close_that_takes_its_time_is_hurried_by_a_shutdown() {
         "{:?}",
         began.elapsed()
     );
-    assert_eq!(report.problems, Vec::<String>::new());
+    let [problem] = &report.problems[..] else {
+        panic!("{report:?}");
+    };
+    assert!(
+        problem.contains("outcome of its tools is unknown"),
+        "{problem}"
+    );
     closing.await.unwrap().unwrap();
     assert_eq!(turn.outcome().await.status, TurnEnding::Cancelled);
     pass(Duration::from_secs(200)).await;
@@ -153,8 +159,9 @@ async fn handlers_that_hang_do_not_hold_up_the_end() {
         "{:?}",
         began.elapsed()
     );
-    assert_eq!(report.problems.len(), 1, "{report:?}");
+    assert_eq!(report.problems.len(), 2, "{report:?}");
     assert!(report.problems[0].contains("STORAGE_ERROR"), "{report:?}");
+    assert!(report.problems[1].contains("was stopped"), "{report:?}");
     assert_eq!(lines.all().last().unwrap(), "last shutdown");
 }
 
@@ -177,7 +184,10 @@ async fn extraction_is_what_a_shutdown_leaves_out_first() {
         "{:?}",
         began.elapsed()
     );
-    assert_eq!(report.problems, Vec::<String>::new());
+    let [problem] = &report.problems[..] else {
+        panic!("{report:?}");
+    };
+    assert!(problem.contains("memories"), "{problem}");
     assert_eq!(lines.all(), ["SessionEnd", "p shutdown"]);
     assert_eq!(rig.provider.streams_open(), 0);
     let stored = format!("{:?}", rig.stored());
@@ -191,22 +201,9 @@ async fn extraction_is_what_a_shutdown_leaves_out_first() {
 async fn an_opening_that_never_ends_is_not_waited_for_for_ever() {
     let lines = Lines::default();
     let door = Gate::closed();
-    let opener = {
-        let door = door.clone();
-        Probe::tapping("opener", move |hooks| {
-            let door = door.clone();
-            hooks.session_start(Tap::named("t").no_limit(), move |_: SessionStart| {
-                let door = door.clone();
-                async move {
-                    door.pass().await;
-                    Ok(HookOutcome::Continue)
-                }
-            });
-        })
-    };
     let agent = AgentBuilder::new(brief())
         .provider(provider())
-        .plugin(opener)
+        .plugin(Probe::holding(&door))
         .plugin(witness(&lines))
         .build()
         .await

@@ -329,6 +329,6 @@ async fn send_returns_at_once_and_everything_later_is_told() {
     assert_eq!(rig.session.info().state, SessionState::Running);
     // The hook hangs for ever and may: its tap says so. Only a shutdown ends it.
     let report = rig.agent.shutdown().await;
-    assert_eq!(report.problems, Vec::<String>::new());
+    assert_eq!(report.problems.len(), 1, "{report:?}");
     assert_eq!(told(&collect(turn).await), ["cancelled"]);
 }

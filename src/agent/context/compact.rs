@@ -71,18 +71,22 @@ impl Unit<'_> {
     }
 }
 
+/// What no compaction can free: the fixed part and the newest user message, in tokens.
+pub(crate) fn unmovable(context: &Context) -> u64 {
+    let latest_user = context
+        .events()
+        .iter()
+        .rfind(|event| matches!(event.kind, SessionEventKind::UserMessage { .. }));
+    let pinned = latest_user.map_or(0, |event| cost(context, std::slice::from_ref(event)));
+    context.fixed_tokens().saturating_add(pinned)
+}
+
 /// Decides what goes. `None`: nothing can be freed.
 pub(crate) fn plan(context: &Context, target: Target) -> Option<Plan> {
     let units = units(context);
     let newest = units.len().checked_sub(1)?;
     let latest_user = units.iter().rposition(|unit| unit.is_user);
-    let pinned_cost = latest_user
-        .and_then(|at| units.get(at))
-        .map_or(0, |unit| unit.tokens);
-    let available = target
-        .tokens
-        .saturating_sub(context.fixed_tokens())
-        .saturating_sub(pinned_cost);
+    let available = target.tokens.saturating_sub(unmovable(context));
     // A summary takes its share of what is left; the tail gets the rest.
     let summary = (target.window / SUMMARY_SHARE).min(available / 2);
     let budget = available - summary;

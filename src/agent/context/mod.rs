@@ -128,9 +128,11 @@ impl Context {
     pub(crate) fn tokens(&self) -> u64 {
         let estimated = self.estimated();
         let quarters = match self.calibration {
+            // What came, went or changed since then counts by the estimate.
             Some(known) => known
                 .reported
-                .saturating_add(estimated.saturating_sub(known.covered)),
+                .saturating_add(estimated)
+                .saturating_sub(known.covered),
             None => estimated,
         };
         quarters / QUARTERS
@@ -152,11 +154,7 @@ impl Context {
 
     /// Says what else is part of every request.
     pub(crate) fn set_fixed(&mut self, system: &[PromptBlock], tools: &[ToolSpec]) {
-        let fixed = estimate::fixed(system, tools);
-        if fixed != self.fixed {
-            self.fixed = fixed;
-            self.calibration = None;
-        }
+        self.fixed = estimate::fixed(system, tools);
     }
 
     /// The estimate of a request that is about to be sent, to be compared with the

@@ -42,8 +42,16 @@ pub(crate) struct MemoryProgress {
     spoken: bool,
     /// Turns since the last checkpoint.
     turns: u32,
-    /// The newest checkpoint. It gives back what it could not extract.
-    running: Option<AbortOnDropHandle<Vec<Arc<SessionEvent>>>>,
+    /// The newest checkpoint.
+    running: Option<Checkpoint>,
+}
+
+/// An extraction in the background.
+struct Checkpoint {
+    /// Gives back what it could not extract.
+    task: AbortOnDropHandle<Vec<Arc<SessionEvent>>>,
+    /// Index of the newest event it covers.
+    through: u64,
 }
 
 /// A batch of conversation to extract memories from.
@@ -86,16 +94,35 @@ impl MemoryProgress {
     /// Counts a turn. Every so many it is time for a checkpoint, unless one still runs.
     pub(crate) fn checkpoint_is_due(&mut self, interval: u32) -> bool {
         self.turns += 1;
-        let busy = self
+        self.turns >= interval && self.running.is_none() && self.has_fresh()
+    }
+
+    /// Looks whether the checkpoint in the background has ended. Answers the index of the
+    /// newest event that is extracted now.
+    pub(crate) fn harvest(&mut self) -> Option<u64> {
+        let Checkpoint { task, through } = self
             .running
-            .as_ref()
-            .is_some_and(|running| !running.is_finished());
-        self.turns >= interval && !busy && self.has_fresh()
+            .take_if(|checkpoint| checkpoint.task.is_finished())?;
+        let left = task.now_or_never()?.ok()?;
+        let extracted = left.is_empty();
+        self.take_back(left);
+        extracted.then_some(through)
+    }
+
+    /// Index of the newest event that the extraction at the end will cover; absent if there
+    /// is nothing to extract from.
+    pub(crate) fn rest(&self) -> Option<u64> {
+        let running = self.running.as_ref().map(|checkpoint| checkpoint.through);
+        if self.has_fresh() {
+            newest(&self.fresh)
+        } else {
+            running
+        }
     }
 
     /// Whether there is anything to extract from. A session that was only opened has
     /// nothing, whatever an earlier process left.
-    pub(crate) fn has_fresh(&self) -> bool {
+    fn has_fresh(&self) -> bool {
         self.spoken
             && self
                 .fresh
@@ -106,16 +133,17 @@ impl MemoryProgress {
     /// Starts an extraction in the background.
     pub(crate) fn checkpoint(&mut self, core: &Arc<Core>, session_id: &Arc<str>, model: &Model) {
         self.turns = 0;
-        if let Some(Ok(left)) = self.running.take().and_then(FutureExt::now_or_never) {
-            self.take_back(left);
-        }
+        let Some(through) = newest(&self.fresh) else {
+            return;
+        };
         let extraction = self.take(session_id, model);
         let core = Arc::clone(core);
         // Owned by the session: awaited when it closes, aborted when it is dropped.
-        self.running = Some(AbortOnDropHandle::new(tokio::spawn(async move {
+        let task = AbortOnDropHandle::new(tokio::spawn(async move {
             let limit = Duration::from_millis(core.config.memory_timeout_ms);
             extraction.run(&core, limit).await
-        })));
+        }));
+        self.running = Some(Checkpoint { task, through });
     }
 
     /// What a checkpoint could not extract goes before what was said since.
@@ -144,8 +172,8 @@ impl MemoryProgress {
         limit: Duration,
     ) {
         let work = async {
-            if let Some(running) = self.running.take()
-                && let Ok(left) = running.await
+            if let Some(checkpoint) = self.running.take()
+                && let Ok(left) = checkpoint.task.await
             {
                 self.take_back(left);
             }
@@ -186,6 +214,10 @@ impl MemoryProgress {
         found.truncate(items);
         found
     }
+}
+
+fn newest(events: &[Arc<SessionEvent>]) -> Option<u64> {
+    events.last().map(|event| event.index)
 }
 
 /// Text of a user message, blocks joined.

@@ -24,39 +24,81 @@ const TURN_SHARE: (u32, u32) = (1, 2);
 const WIND_UP_SHARE: (u32, u32) = (1, 5);
 const EXTRACTION_SHARE: (u32, u32) = (1, 10);
 
+/// How far a close is.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Closing {
+    /// How it ended for the storage: from then on the slot is free.
+    stored: Option<Result<(), AgentError>>,
+    /// Whether memories are extracted, too, or given up.
+    over: bool,
+    /// What a shutdown left no time for, each a sentence for the log.
+    skipped: Vec<&'static str>,
+}
+
 impl SessionInner {
     /// Closes the session, or waits for the close that is under way.
     pub(crate) async fn close(self: &Arc<Self>) -> Result<(), AgentError> {
-        let mut done = {
-            let mut closing = lock(&self.closing);
-            match &*closing {
-                Some(done) => done.clone(),
-                None => {
-                    let (sender, done) = watch::channel(None);
-                    *closing = Some(done.clone());
-                    let this = Arc::clone(self);
-                    // Owned by its limits; whoever closes awaits it through the channel.
-                    self.core.runtime.spawn(async move {
-                        let outcome = this.close_now().await;
-                        sender.send_replace(Some(outcome));
-                    });
-                    done
-                }
-            }
-        };
-        match done.wait_for(Option::is_some).await {
-            Ok(outcome) => outcome.clone().unwrap_or(Ok(())),
-            Err(_) => Err(AgentError::internal("the close has a fault")),
+        self.closed().await.0
+    }
+
+    /// As [`close`](Self::close), and says what a shutdown left no time for.
+    pub(crate) async fn closed(self: &Arc<Self>) -> (Result<(), AgentError>, Vec<&'static str>) {
+        match self.begin_close().wait_for(|closing| closing.over).await {
+            Ok(closing) => (
+                closing.stored.clone().unwrap_or(Ok(())),
+                closing.skipped.clone(),
+            ),
+            Err(_) => (Err(has_a_fault()), Vec::new()),
         }
     }
 
-    async fn close_now(self: &Arc<Self>) -> Result<(), AgentError> {
+    /// Closes the session as far as the next one needs it: everything is written, and the
+    /// slot is free. What could not be stored is its own problem, not the next one's.
+    ///
+    /// # Errors
+    /// `INTERNAL`: the slot is not free.
+    pub(crate) async fn leave(self: &Arc<Self>) -> Result<(), AgentError> {
+        let mut closing = self.begin_close();
+        let closing = closing
+            .wait_for(|closing| closing.stored.is_some())
+            .await
+            .map_err(|_| has_a_fault())?;
+        if let Some(Err(error)) = &closing.stored {
+            tracing::warn!(session = %self.id, %error, "closing the replaced session");
+        }
+        Ok(())
+    }
+
+    /// Begins to close, unless that has begun.
+    fn begin_close(self: &Arc<Self>) -> watch::Receiver<Closing> {
+        let mut closing = lock(&self.closing);
+        if let Some(begun) = &*closing {
+            return begun.clone();
+        }
+        let (progress, begun) = watch::channel(Closing::default());
+        *closing = Some(begun.clone());
+        let this = Arc::clone(self);
+        // Owned by its limits; whoever closes awaits it through the channel.
+        self.core.runtime.spawn(async move {
+            this.close_now(&progress).await;
+            progress.send_modify(|closing| closing.over = true);
+        });
+        begun
+    }
+
+    async fn close_now(self: &Arc<Self>, progress: &watch::Sender<Closing>) {
+        let skip = |what| progress.send_modify(|closing| closing.skipped.push(what));
         lock(&self.state).closing = true;
         self.cancel(None);
         let work = match self.unhurried(TURN_SHARE, self.retrieve()).await {
             Some(work) => Some(work),
             // What was stored by then is what a resume finds.
-            None => self.stop_turn(),
+            None => {
+                skip(
+                    "the running turn did not end in time and was stopped; the outcome of its tools is unknown",
+                );
+                self.stop_turn()
+            }
         };
         let (stored, work) = match self.unhurried(WIND_UP_SHARE, self.wind_up(work)).await {
             Some(done) => done,
@@ -73,6 +115,7 @@ impl SessionInner {
             slot.free(&self.id);
         }
         self.core.outlet.close_session(&self.id);
+        progress.send_modify(|closing| closing.stored = Some(stored));
         if let Some(work) = work
             && let Some(memory) = work.memory
         {
@@ -81,9 +124,9 @@ impl SessionInner {
             let extraction = memory.finish(&self.core, &self.id, &model, limit);
             if self.unhurried(EXTRACTION_SHARE, extraction).await.is_none() {
                 tracing::warn!(session = %self.id, "the shutdown left no time to extract memories");
+                skip("there was no time to extract the session's memories; its next close does");
             }
         }
-        stored
     }
 
     /// Lets a step take its time, until a shutdown begins: from then on it has its share.
@@ -174,18 +217,11 @@ impl SessionInner {
                 "a SessionEnd handler aborted, which is too late"
             );
         }
-        // A shutdown leaves the extraction little time; what it cuts off is left to the resume.
         if let Some(work) = &mut work
-            && !self.core.stopping.is_cancelled()
-            && work
-                .memory
-                .as_ref()
-                .is_some_and(|memory| memory.has_fresh())
+            && let Some(through) = self.extracted(work)
         {
-            // Written before the extraction, whose own end nobody waits for to the last: a
-            // session that goes on later does not extract the same again.
             let checkpoint = SessionEventKind::Metadata {
-                metadata: SessionMetadata::MemoryCheckpoint,
+                metadata: SessionMetadata::MemoryCheckpoint { through },
             };
             if let Some(error) = work.record(&"".into(), None, checkpoint).await {
                 tracing::warn!(session = %self.id, %error, "the checkpoint was not stored at once");
@@ -194,4 +230,22 @@ impl SessionInner {
         let journal = Arc::clone(&lock(&self.state).journal);
         (journal.finish().await, work)
     }
+
+    /// Index of the newest event that counts as extracted from now on.
+    fn extracted(&self, work: &mut Work) -> Option<u64> {
+        let memory = work.memory.as_mut()?;
+        let harvested = memory.harvest();
+        if self.core.stopping.is_cancelled() {
+            // A shutdown leaves the extraction little time; what it cuts off is left to the
+            // resume.
+            return harvested;
+        }
+        // Noted before the extraction, whose own end nobody waits for to the last: a session
+        // that goes on meanwhile does not extract the same again.
+        memory.rest().or(harvested)
+    }
+}
+
+fn has_a_fault() -> AgentError {
+    AgentError::internal("the close has a fault")
 }

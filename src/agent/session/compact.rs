@@ -13,10 +13,12 @@ use crate::agent::error::AgentError;
 use crate::agent::storage::{SessionEventKind, SessionMetadata};
 
 impl SessionInner {
-    pub(super) async fn compact(self: Arc<Self>) -> Result<CompactOutcome, AgentError> {
+    pub(super) async fn compact(
+        self: Arc<Self>,
+        cancel: CancellationToken,
+    ) -> Result<CompactOutcome, AgentError> {
         self.core.check_running()?;
         let model = self.model_for(None)?;
-        let cancel = CancellationToken::new();
         let mut work = {
             let mut state = lock(&self.state);
             let work = state.take_idle()?;
@@ -38,7 +40,7 @@ impl SessionInner {
         model: &Model,
         cancel: &CancellationToken,
     ) -> Result<CompactOutcome, AgentError> {
-        work.prepare(self, model);
+        work.prepare(self, model, &[]);
         let tokens_before = work.context.estimated_tokens();
         let messages_before = work.context.message_count();
         // Whatever the size, half of it is to be freed.
@@ -50,13 +52,10 @@ impl SessionInner {
             model,
             cancel,
         };
-        let record = match compaction.attempt(&work.context, wanted).await.attempt {
-            Attempt::Compacted { record, usage } => {
-                if let Some(usage) = usage {
-                    work.usage.add(&usage);
-                }
-                record
-            }
+        let attempted = compaction.attempt(&work.context, wanted).await;
+        work.usage.add(&attempted.usage);
+        let record = match attempted.attempt {
+            Attempt::Compacted(record) => record,
             Attempt::FreesNothing => {
                 return Ok(CompactOutcome {
                     method: None,

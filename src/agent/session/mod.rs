@@ -28,6 +28,7 @@ use super::provider::ReasoningEffort;
 use super::storage::{SessionEvent, SessionOverrides};
 use super::turn::{self, TurnRun};
 
+use close::Closing;
 pub(crate) use open::{create, load, resume};
 pub(crate) use slot::{Slot, SlotTicket};
 pub use state::SessionState;
@@ -47,9 +48,6 @@ pub struct Session {
     pub(crate) inner: Arc<SessionInner>,
 }
 
-/// How a close ended, once it has.
-type Closed = Option<Result<(), AgentError>>;
-
 pub(crate) struct SessionInner {
     pub(crate) core: Arc<Core>,
     /// Weak: the slot holds the session.
@@ -64,7 +62,7 @@ pub(crate) struct SessionInner {
     /// Told whenever the session becomes idle.
     idle: Notify,
     /// The one close there is, once it began.
-    closing: Mutex<Option<watch::Receiver<Closed>>>,
+    closing: Mutex<Option<watch::Receiver<Closing>>>,
 }
 
 /// What a message is sent with. Everything is optional.
@@ -123,14 +121,17 @@ pub struct SessionInfo {
 /// What a turn is about.
 #[derive(Debug)]
 pub(crate) enum TurnInput {
-    /// A new message of the user.
-    New {
-        content: Vec<ContentBlock>,
-        /// Name of the skill it calls.
-        skill: Option<Arc<str>>,
-    },
+    New(NewMessage),
     /// The last message again.
     Again,
+}
+
+/// A message of the user that is not stored yet.
+#[derive(Debug, Clone)]
+pub(crate) struct NewMessage {
+    pub(crate) content: Vec<ContentBlock>,
+    /// Name of the skill it calls.
+    pub(crate) skill: Option<Arc<str>>,
 }
 
 impl Session {
@@ -174,6 +175,9 @@ impl Session {
     /// storing it twice. The model keeps what was said of the first answer. It runs on the
     /// session's model, without the parameters that [`send_with`](Self::send_with) got.
     ///
+    /// A message whose turn failed before it was stored (a `TurnStart` handler aborted, or the
+    /// storage refused it) is kept until the next one or the close: it runs like a new one.
+    ///
     /// # Errors
     /// `INVALID_INPUT` when the last turn was answered or there is none; `SESSION_BUSY`,
     /// `MODEL_NOT_SUPPORTED`, `SESSION_NOT_FOUND`, `AGENT_SHUT_DOWN` as for `send`.
@@ -198,11 +202,18 @@ impl Session {
     /// `HOOK_ABORTED`; `STORAGE_ERROR`; `SESSION_NOT_FOUND`; `AGENT_SHUT_DOWN`. After an error
     /// the context is what it was; a write that timed out may be found by a later resume.
     pub async fn compact(&self) -> Result<CompactOutcome, AgentError> {
+        self.compact_until(CancellationToken::new()).await
+    }
+
+    /// As [`compact`](Self::compact), until the token fires.
+    pub(crate) async fn compact_until(
+        &self,
+        cancel: CancellationToken,
+    ) -> Result<CompactOutcome, AgentError> {
         let inner = Arc::clone(&self.inner);
-        contain::spawned(
-            &self.inner.core.runtime,
-            async move { inner.compact().await },
-        )
+        contain::spawned(&self.inner.core.runtime, async move {
+            inner.compact(cancel).await
+        })
         .await
     }
 
@@ -258,7 +269,7 @@ impl SessionInner {
         }
         self.start(
             model,
-            TurnInput::New { content, skill },
+            TurnInput::New(NewMessage { content, skill }),
             options,
             |_| Ok(()),
         )
@@ -269,7 +280,7 @@ impl SessionInner {
         lock(&self.state).check_idle()?;
         let model = self.model_for(None)?;
         self.start(model, TurnInput::Again, SendOptions::default(), |work| {
-            if work.context.is_unanswered() {
+            if work.unstored.is_some() || work.context.is_unanswered() {
                 Ok(())
             } else {
                 Err(AgentError::invalid_input(

@@ -108,6 +108,26 @@ pub(crate) async fn load(core: &Core, session_id: &str) -> Result<Stored, AgentE
 }
 
 impl Stored {
+    pub(crate) fn id(&self) -> &Arc<str> {
+        &self.id
+    }
+
+    /// Looks again whether the session is there.
+    ///
+    /// # Errors
+    /// `SESSION_NOT_FOUND`, `STORAGE_ERROR`.
+    pub(crate) async fn check_exists(&self, core: &Core) -> Result<(), AgentError> {
+        let missing = || AgentError::session_not_found(&self.id);
+        let storage = core.sessions.as_ref().ok_or_else(missing)?;
+        let doing = "loading the session failed";
+        guarded(core.storage_limit(), doing, || {
+            storage.load_page(&self.id, None, 1)
+        })
+        .await?
+        .map(|_| ())
+        .ok_or_else(missing)
+    }
+
     /// The model the session goes on with.
     ///
     /// # Errors
@@ -167,22 +187,16 @@ impl Stored {
 
     /// Events that no extraction has seen.
     fn fresh(&self) -> Vec<Arc<SessionEvent>> {
-        let is_checkpoint = |event: &SessionEvent| {
-            matches!(
-                event.kind,
-                SessionEventKind::Metadata {
-                    metadata: SessionMetadata::MemoryCheckpoint
-                }
-            )
-        };
         let seen = self
-            .events
-            .iter()
-            .rposition(is_checkpoint)
-            .map_or(0, |at| at + 1);
+            .metadata()
+            .filter_map(|metadata| match metadata {
+                SessionMetadata::MemoryCheckpoint { through } => Some(*through),
+                _ => None,
+            })
+            .max();
         self.events
             .iter()
-            .skip(seen)
+            .filter(|event| seen.is_none_or(|seen| event.index > seen))
             .cloned()
             .map(Arc::new)
             .collect()

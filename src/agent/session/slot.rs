@@ -20,8 +20,8 @@ pub(crate) struct Slot {
 enum Held {
     #[default]
     Nothing,
-    /// A session is being created or resumed.
-    Opening,
+    /// A session is being created, or this one is being resumed.
+    Opening(Option<Arc<str>>),
     Open(Arc<SessionInner>),
     /// The agent was shut down: nothing is opened any more.
     Sealed,
@@ -37,7 +37,16 @@ impl Slot {
     pub(crate) fn current(&self) -> Option<Arc<SessionInner>> {
         match &*lock(&self.held) {
             Held::Open(session) => Some(Arc::clone(session)),
-            Held::Nothing | Held::Opening | Held::Sealed => None,
+            Held::Nothing | Held::Opening(_) | Held::Sealed => None,
+        }
+    }
+
+    /// Whether a session is open, or being resumed.
+    pub(crate) fn holds(&self, session_id: &str) -> bool {
+        match &*lock(&self.held) {
+            Held::Open(session) => &*session.id == session_id,
+            Held::Opening(Some(id)) => &**id == session_id,
+            Held::Nothing | Held::Opening(None) | Held::Sealed => false,
         }
     }
 
@@ -49,23 +58,36 @@ impl Slot {
         lock(&self.held).check_free()
     }
 
-    /// Takes the slot, atomically.
+    /// Takes the slot, atomically: for a stored session, or for a new one.
     ///
     /// # Errors
     /// `SESSION_BUSY`, `AGENT_SHUT_DOWN`.
-    pub(crate) fn take(self: &Arc<Self>) -> Result<SlotTicket, AgentError> {
+    pub(crate) fn take(
+        self: &Arc<Self>,
+        session_id: Option<&Arc<str>>,
+    ) -> Result<SlotTicket, AgentError> {
         let mut held = lock(&self.held);
         held.check_free()?;
-        *held = Held::Opening;
+        *held = Held::Opening(session_id.cloned());
         Ok(SlotTicket {
             slot: Arc::clone(self),
             used: false,
         })
     }
 
+    /// Waits for an opening that is under way. Answers the session that is open then.
+    pub(crate) async fn occupant(&self) -> Option<Arc<SessionInner>> {
+        self.when_opened(|_| ()).await
+    }
+
     /// Waits for an opening that is under way. Answers the session that is open then; if
     /// there is none, none can be opened any more.
     pub(crate) async fn settle(&self) -> Option<Arc<SessionInner>> {
+        self.when_opened(|held| *held = Held::Sealed).await
+    }
+
+    /// `if_none` is done with a slot that holds no session, before anybody else can take it.
+    async fn when_opened(&self, if_none: impl Fn(&mut Held)) -> Option<Arc<SessionInner>> {
         loop {
             let opened = self.opened.notified();
             let mut opened = std::pin::pin!(opened);
@@ -76,10 +98,10 @@ impl Slot {
                 match &*held {
                     Held::Open(session) => return Some(Arc::clone(session)),
                     Held::Nothing | Held::Sealed => {
-                        *held = Held::Sealed;
+                        if_none(&mut held);
                         return None;
                     }
-                    Held::Opening => {}
+                    Held::Opening(_) => {}
                 }
             }
             opened.await;
@@ -107,7 +129,7 @@ impl Held {
     fn check_free(&self) -> Result<(), AgentError> {
         match self {
             Self::Nothing => Ok(()),
-            Self::Opening => Err(AgentError::session_busy(
+            Self::Opening(_) => Err(AgentError::session_busy(
                 "another session is being opened; try again",
             )),
             Self::Open(session) => Err(AgentError::session_busy(format!(
@@ -145,7 +167,7 @@ impl Drop for SlotTicket {
     fn drop(&mut self) {
         if !self.used {
             let mut held = lock(&self.slot.held);
-            if let Held::Opening = &*held {
+            if let Held::Opening(_) = &*held {
                 *held = Held::Nothing;
             }
             drop(held);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::SessionInner;
+use super::{NewMessage, SessionInner};
 use crate::agent::catalog::Model;
 use crate::agent::context::Context;
 use crate::agent::error::AgentError;
@@ -19,6 +19,8 @@ pub(crate) struct Work {
     pub(crate) journal: Arc<Journal>,
     /// Facts that are stored with the next message.
     pub(crate) pending: Vec<SessionEventKind>,
+    /// The last message, where its turn failed before it was stored.
+    pub(crate) unstored: Option<NewMessage>,
     pub(crate) memory: Option<MemoryProgress>,
     /// The memories of this session; absent until the first turn searched for them.
     pub(crate) memories: Option<Vec<Memory>>,
@@ -43,6 +45,7 @@ impl Work {
             context,
             journal,
             pending: Vec::new(),
+            unstored: None,
             memory: None,
             memories: None,
             prompt: None,
@@ -99,11 +102,12 @@ impl Work {
     }
 
     /// Makes the context ready for a model: what it can take, and what every request holds.
-    /// Answers the stable prompt blocks and the tools.
+    /// Answers the system prompt, `dynamic` sections last, and the tools.
     pub(crate) fn prepare(
         &mut self,
         session: &SessionInner,
         model: &Model,
+        dynamic: &[String],
     ) -> (Arc<[PromptBlock]>, Arc<[ToolSpec]>) {
         self.context.set_view(model.view());
         let core = &session.core;
@@ -126,10 +130,10 @@ impl Work {
                 blocks: self.stable_blocks(session, if with_tools { &tools } else { &[] }),
             },
         };
-        let blocks = Arc::clone(&prompt.blocks);
+        let system = prompt::with_dynamic(&prompt.blocks, dynamic);
         self.prompt = Some(prompt);
-        self.context.set_fixed(&blocks, &tools);
-        (blocks, tools)
+        self.context.set_fixed(&system, &tools);
+        (system, tools)
     }
 
     fn stable_blocks(&self, session: &SessionInner, tools: &[ToolSpec]) -> Arc<[PromptBlock]> {

@@ -7,8 +7,7 @@ use crate::agent::context::SkillPrompt;
 use crate::agent::error::{AgentError, ErrorSource};
 use crate::agent::hook::{OnFault, TurnStart, TurnStartChange, registry};
 use crate::agent::message::{ContentBlock, UserInput};
-use crate::agent::prompt;
-use crate::agent::session::TurnInput;
+use crate::agent::session::{NewMessage, TurnInput};
 use crate::agent::storage::{SessionEvent, SessionEventKind, SessionMetadata};
 
 /// Longest title made from a user's words, in characters.
@@ -19,11 +18,16 @@ const IMAGE_TITLE: &str = "Image";
 impl TurnRun {
     /// Hooks, then the first write.
     pub(super) async fn begin(&mut self) -> Result<(), Ending> {
-        let (content, skill) = match self.input.take() {
-            Some(TurnInput::New { content, skill }) => (content, skill),
-            Some(TurnInput::Again) | None => return self.begin_again().await,
+        let message = match self.input.take() {
+            Some(TurnInput::New(message)) => message,
+            Some(TurnInput::Again) | None => match self.work.unstored.take() {
+                Some(message) => message,
+                None => return self.begin_again().await,
+            },
         };
-        let changed = self.run_turn_start(content.clone()).await?;
+        self.work.unstored = Some(message.clone());
+        let NewMessage { content, skill } = message;
+        let changed = self.run_turn_start(&content).await?;
         let content = changed.unwrap_or(content);
         let skills = &self.core().skills;
         let prompt = skill
@@ -33,6 +37,7 @@ impl TurnRun {
         let title = self.opening(&mut kinds, &content);
         kinds.push(SessionEventKind::UserMessage { content, skill });
         let events = self.write_first(kinds).await?;
+        self.work.unstored = None;
         if let Some(title) = title {
             self.session.set_title(title);
         }
@@ -57,7 +62,7 @@ impl TurnRun {
         };
         let (index, content) = (said.index, said.content.to_vec());
         let skill = said.skill.map(str::to_owned);
-        let _unchanged = self.run_turn_start(content.clone()).await?;
+        let _unchanged = self.run_turn_start(&content).await?;
         let mut kinds = std::mem::take(&mut self.work.pending);
         let _titled = self.opening(&mut kinds, &content);
         for event in self.write_first(kinds).await? {
@@ -128,7 +133,7 @@ impl TurnRun {
     /// Answers the changed input, if a handler changed it.
     async fn run_turn_start(
         &mut self,
-        content: Vec<ContentBlock>,
+        content: &[ContentBlock],
     ) -> Result<Option<Vec<ContentBlock>>, Ending> {
         if self.core().taps.turn_start.is_empty() {
             return Ok(None);
@@ -184,10 +189,9 @@ impl TurnRun {
             };
             self.work.memories = found;
         }
-        let (stable, tools) = self.work.prepare(&self.session, &self.model);
-        self.system = prompt::with_dynamic(&stable, &self.dynamic_sections);
-        self.tools = tools;
-        self.work.context.set_fixed(&self.system, &self.tools);
+        (self.system, self.tools) =
+            self.work
+                .prepare(&self.session, &self.model, &self.dynamic_sections);
     }
 }
 

@@ -101,26 +101,25 @@ impl TurnRun {
         run.payload.assistant_output
     }
 
+    /// A checkpoint is noted once it has ended: what a crash cuts off is extracted when the
+    /// session goes on.
     async fn checkpoint_memories(&mut self) {
-        let interval = self.core().config.memory_checkpoint_interval;
-        let due = self
-            .work
-            .memory
-            .as_mut()
-            .is_some_and(|memory| memory.checkpoint_is_due(interval));
-        if !due {
-            return;
-        }
         let core = Arc::clone(self.core());
-        if let Some(memory) = &mut self.work.memory {
+        let Some(memory) = &mut self.work.memory else {
+            return;
+        };
+        let extracted = memory.harvest();
+        if memory.checkpoint_is_due(core.config.memory_checkpoint_interval) {
             memory.checkpoint(&core, &self.session.id, &self.model);
         }
-        self.record(
-            None,
-            SessionEventKind::Metadata {
-                metadata: SessionMetadata::MemoryCheckpoint,
-            },
-        )
-        .await;
+        if let Some(through) = extracted {
+            self.record(
+                None,
+                SessionEventKind::Metadata {
+                    metadata: SessionMetadata::MemoryCheckpoint { through },
+                },
+            )
+            .await;
+        }
     }
 }

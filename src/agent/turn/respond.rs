@@ -10,6 +10,7 @@ use super::stream::Streamed;
 use super::{Ending, TurnRun};
 use crate::agent::catalog::Model;
 use crate::agent::compaction::{self, Attempt, Compaction};
+use crate::agent::context::compact;
 use crate::agent::error::{AgentError, ErrorSource};
 use crate::agent::event::AgentEventKind;
 use crate::agent::message::{AssistantPart, ProviderData};
@@ -250,7 +251,16 @@ impl TurnRun {
         }
         // Compactions count by the estimate; the limit may have been passed by the
         // provider's own count.
-        let wanted = limit * context.estimated_tokens() / context.tokens().max(1);
+        let estimated = context.estimated_tokens();
+        let by_estimate = |tokens: u64| tokens * estimated / context.tokens().max(1);
+        // What cannot go may fill most of the window: half of the rest is left to the others,
+        // or each step would cut them to nothing.
+        let unmovable = compact::unmovable(context);
+        let rest = by_estimate(self.model.window()).saturating_sub(unmovable);
+        let wanted = by_estimate(limit).max(unmovable + rest / 2);
+        if estimated <= wanted {
+            return Ok(false);
+        }
         self.compact(Trigger::Estimate, wanted).await
     }
 
@@ -288,16 +298,12 @@ impl TurnRun {
             cancel: &self.cancel,
         };
         let attempted = compaction.attempt(&self.work.context, wanted).await;
+        self.usage.add(&attempted.usage);
         for (source, warning) in attempted.warnings {
             self.warn(vec![warning], source);
         }
         let record = match attempted.attempt {
-            Attempt::Compacted { record, usage } => {
-                if let Some(usage) = usage {
-                    self.usage.add(&usage);
-                }
-                record
-            }
+            Attempt::Compacted(record) => record,
             // Found out without a hook or a model call, so it may be asked again.
             Attempt::FreesNothing => return Ok(false),
             Attempt::Refused(stop) => {

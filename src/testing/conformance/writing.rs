@@ -54,7 +54,7 @@ fn every_kind() -> Vec<SessionEvent> {
         assistant_message(2, [reasoning, text_part(AWKWARD), call]),
         tool_call_stored(3, "c1", "write", arguments),
         tool_result_stored(4, "c1", "write", AWKWARD),
-        metadata(5, SessionMetadata::MemoryCheckpoint),
+        metadata(5, SessionMetadata::MemoryCheckpoint { through: 4 }),
         cut_message(6, "half", Interruption::Cancelled),
         metadata(7, SessionMetadata::ImagesRefused { indices: vec![1] }),
         at(FAR_FUTURE, user_message(8, "last")),
