@@ -24,9 +24,9 @@ export const commands = {
 	 */
 	waitTurn: (turnId: string) => typedError<TurnOutcome, AgentError>(__TAURI_INVOKE("plugin:youyou-agent|wait_turn", { turnId })),
 	/**
-	 *  Cancels a turn by its id or by the request that started it; without either, the running
-	 *  turn. Answers whether a running turn was meant. A request that has not arrived yet is
-	 *  cancelled as soon as it starts.
+	 *  Cancels a turn by its id, a turn or a compaction by the request that started it; without
+	 *  either, whatever runs. Answers whether something that runs was meant. A request that has
+	 *  not arrived yet is cancelled as soon as it starts.
 	 */
 	cancel: (turnId: string | null, requestId: string | null) => typedError<boolean, AgentError>(__TAURI_INVOKE("plugin:youyou-agent|cancel", { turnId, requestId })),
 	/**
@@ -43,8 +43,8 @@ export const commands = {
 	 *  again after the last event that arrived.
 	 */
 	ack: (subscription: number, sequence: SafeInteger) => typedError<boolean, AgentError>(__TAURI_INVOKE("plugin:youyou-agent|ack", { subscription, sequence })),
-	/**  Makes the context of the open session smaller. */
-	compact: (sessionId: string) => typedError<CompactOutcome, AgentError>(__TAURI_INVOKE("plugin:youyou-agent|compact", { sessionId })),
+	/**  Makes the context of the open session smaller. It can be cancelled by its `requestId`. */
+	compact: (sessionId: string, requestId: string | null) => typedError<CompactOutcome, AgentError>(__TAURI_INVOKE("plugin:youyou-agent|compact", { sessionId, requestId })),
 	/**  Closes the open session; a running turn is cancelled first. */
 	closeSession: (sessionId: string) => typedError<null, AgentError>(__TAURI_INVOKE("plugin:youyou-agent|close_session", { sessionId })),
 	/**
@@ -624,17 +624,17 @@ title: string;
 /**  Its model. */
 modelId: string; 
 /**  What the caller set instead of the agent's configuration. */
-overrides?: SessionOverrides }) & { indices?: never; interruption?: never } | 
+overrides?: SessionOverrides }) & { indices?: never; interruption?: never; through?: never } | 
 /**  The session goes on with another model. */
 ({ type: "modelChanged"; 
 /**  Which. */
-modelId: string }) & { indices?: never; interruption?: never; overrides?: never; title?: never } | 
+modelId: string }) & { indices?: never; interruption?: never; overrides?: never; through?: never; title?: never } | 
 /**  A turn was cut after its last answer was whole, or before there was any. */
 ({ type: "turnInterrupted"; 
 /**  Why. */
-interruption: Interruption }) & { indices?: never; modelId?: never; overrides?: never; title?: never } | 
+interruption: Interruption }) & { indices?: never; modelId?: never; overrides?: never; through?: never; title?: never } | 
 /**  A turn completed though the model answered nothing. */
-({ type: "turnEndedSilently" }) & { indices?: never; interruption?: never; modelId?: never; overrides?: never; title?: never } | 
+({ type: "turnEndedSilently" }) & { indices?: never; interruption?: never; modelId?: never; overrides?: never; through?: never; title?: never } | 
 /**  Older messages were replaced by less. */
 {
 	type: "compacted",
@@ -642,9 +642,11 @@ interruption: Interruption }) & { indices?: never; modelId?: never; overrides?: 
 /**  A model refused the images of these messages; they are placeholders from now on. */
 ({ type: "imagesRefused"; 
 /**  Indices of the user messages. */
-indices: number[] }) & { interruption?: never; modelId?: never; overrides?: never; title?: never } | 
-/**  Memories were extracted from everything before this event. */
-({ type: "memoryCheckpoint" }) & { indices?: never; interruption?: never; modelId?: never; overrides?: never; title?: never };
+indices: number[] }) & { interruption?: never; modelId?: never; overrides?: never; through?: never; title?: never } | 
+/**  Memories were extracted from what was said so far. */
+({ type: "memoryCheckpoint"; 
+/**  Index of the newest event that they were extracted from. */
+through: number }) & { indices?: never; interruption?: never; modelId?: never; overrides?: never; title?: never };
 
 /**  What the caller of `create_session` set instead of the agent's configuration. */
 export type SessionOverrides = {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use futures_util::stream;
 use tauri::ipc::Channel;
+use tokio_util::sync::CancellationToken;
 
 use super::page::Page;
 use super::requests::{Cancelled, Requests};
@@ -24,6 +25,8 @@ pub(crate) struct Ipc {
     pub(super) sessions: Requests<SessionInfo>,
     /// Answers of `send_message` and `retry_turn`: ids of turns.
     pub(super) turns: Requests<Arc<str>>,
+    /// What ends a `compact`.
+    pub(super) compactions: Requests<CancellationToken>,
     cancel_when_unwatched: bool,
     #[cfg(feature = "__ipc-test")]
     pub(super) panics: std::sync::atomic::AtomicBool,
@@ -36,6 +39,7 @@ impl Ipc {
             subscriptions: Arc::default(),
             sessions: Requests::default(),
             turns: Requests::default(),
+            compactions: Requests::default(),
             cancel_when_unwatched,
             #[cfg(feature = "__ipc-test")]
             panics: std::sync::atomic::AtomicBool::new(false),
@@ -119,8 +123,14 @@ impl Ipc {
         self.agent.turn(turn_id).is_some_and(|turn| turn.cancel())
     }
 
-    /// Cancels the turn that a request started or will start; answers whether it runs.
+    /// Cancels the turn or the compaction that a request started or will start; answers
+    /// whether it runs.
     pub(super) fn cancel_request(&self, request_id: String) -> bool {
+        if let Cancelled::Answered(compaction) = self.compactions.cancel(request_id.clone()) {
+            let runs = !compaction.is_cancelled();
+            compaction.cancel();
+            return runs;
+        }
         match self.turns.cancel(request_id) {
             Cancelled::Answered(turn_id) => self.cancel_turn(&turn_id),
             Cancelled::Ahead => false,

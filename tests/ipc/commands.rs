@@ -61,7 +61,10 @@ fn all(session: &str) -> Vec<(&'static str, Value)> {
         ),
         ("detach", json!({ "subscription": 1 })),
         ("ack", json!({ "subscription": 1, "sequence": LARGEST })),
-        ("compact", json!({ "sessionId": session })),
+        (
+            "compact",
+            json!({ "sessionId": session, "requestId": "r4" }),
+        ),
         ("close_session", json!({ "sessionId": session })),
         (
             "session_history",

@@ -45,6 +45,56 @@ fn a_cancel_that_overtakes_its_request_still_cancels_the_turn() {
 }
 
 #[test]
+fn a_compaction_is_cancelled_by_its_request_and_no_turn_with_it() {
+    let harness = Harness::new();
+    let page = harness.page("main");
+    let session = page.session();
+    harness
+        .provider
+        .fall_back(|_| [text("x".repeat(2_000)), done()]);
+    for channel in 1..=6 {
+        page.send(&session, "hi", channel);
+        harness.whole_turn(channel);
+    }
+    let compact =
+        |id: &str| page.begin("compact", json!({ "sessionId": session, "requestId": id }));
+    let cancel = |id: &str| page.get("cancel", json!({ "requestId": id }));
+    for ahead in [false, true] {
+        let id = format!("ahead: {ahead}");
+        harness.provider.queue([wait()]);
+        let answer = if ahead {
+            assert_eq!(cancel(&id), false);
+            compact(&id)
+        } else {
+            let answer = compact(&id);
+            tauri::async_runtime::block_on(harness.provider.asked(7));
+            assert_eq!(cancel(&id), true);
+            answer
+        };
+        let error = answer.recv().unwrap().unwrap_err();
+        assert_eq!(error["code"], "REQUEST_CANCELLED", "{id}");
+        harness.provider.forget_scripts();
+    }
+    let done = compact("whole").recv().unwrap().unwrap();
+    assert!(
+        done["tokensAfter"].as_u64() < done["tokensBefore"].as_u64(),
+        "{done}"
+    );
+    harness.provider.queue([wait()]);
+    page.send(&session, "hi", 7);
+    assert_eq!(
+        cancel("whole"),
+        false,
+        "it is over, and a turn is not meant"
+    );
+    assert_eq!(page.cancel(), true);
+    assert_eq!(
+        harness.whole_turn(7).last().unwrap().kind(),
+        "turnCancelled"
+    );
+}
+
+#[test]
 fn a_repeated_request_answers_the_same_turn_and_shows_it_from_its_start() {
     let harness = Harness::new();
     let page = harness.page("main");

@@ -1,6 +1,7 @@
 //! The life of a session.
 
 use tauri::State;
+use tokio_util::sync::CancellationToken;
 
 use crate::agent::config::{ResumeOptions, SessionConfig};
 use crate::agent::error::AgentError;
@@ -57,15 +58,25 @@ pub(crate) async fn current_session(
     .await
 }
 
-/// Makes the context of the open session smaller.
+/// Makes the context of the open session smaller. It can be cancelled by its `requestId`.
 #[tauri::command]
 #[cfg_attr(feature = "bindings", specta::specta)]
 pub(crate) async fn compact(
     ipc: State<'_, Ipc>,
     session_id: String,
+    request_id: Option<String>,
 ) -> Result<CompactOutcome, AgentError> {
     ipc.answer("compact", async {
-        ipc.session(&session_id)?.compact().await
+        let session = ipc.session(&session_id)?;
+        let begun = || async { Ok(CancellationToken::new()) };
+        let cancel = ipc
+            .compactions
+            .once(request_id, begun, CancellationToken::cancel)
+            .await?;
+        let outcome = session.compact_until(cancel.clone()).await;
+        // From here on a cancel finds nothing that runs.
+        cancel.cancel();
+        outcome
     })
     .await
 }

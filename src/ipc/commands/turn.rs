@@ -67,9 +67,9 @@ pub(crate) async fn wait_turn(
     .await
 }
 
-/// Cancels a turn by its id or by the request that started it; without either, the running
-/// turn. Answers whether a running turn was meant. A request that has not arrived yet is
-/// cancelled as soon as it starts.
+/// Cancels a turn by its id, a turn or a compaction by the request that started it; without
+/// either, whatever runs. Answers whether something that runs was meant. A request that has
+/// not arrived yet is cancelled as soon as it starts.
 #[tauri::command]
 #[cfg_attr(feature = "bindings", specta::specta)]
 pub(crate) async fn cancel(
