@@ -15,7 +15,7 @@ import type {
 import { MockLog } from './log.js';
 import { channelId, MockPage } from './page.js';
 import { errorOf, refuse, type MockScript } from './script.js';
-import { contextTokens, messageCount, MockStore, type StoredSession } from './store.js';
+import { contextTokens, isUnanswered, messageCount, MockStore, type StoredSession } from './store.js';
 import { MockTurns } from './turns.js';
 
 const PREFIX = 'plugin:youyou-agent|';
@@ -87,10 +87,10 @@ export class MockAgent {
     return this.#turns.begin(session, [{ type: 'text', text }], false).ended;
   }
 
-  /** Takes the mock out of the page; a running turn is cancelled. */
+  /** Takes the mock out of the page; a running turn is cancelled, and the page still hears of its end. */
   remove(): void {
     this.#turns.cancel(null);
-    this.#page.remove();
+    this.#page.remove(this.#turns.running?.ended);
   }
 
   async #answer(command: string, args: Args): Promise<unknown> {
@@ -134,7 +134,7 @@ export class MockAgent {
       required: ['subscription', 'sequence'],
       run: ({ subscription }) => this.#log.has(subscription as number),
     },
-    compact: { required: ['sessionId'], run: ({ sessionId }) => this.#compact(this.#opened(sessionId)) },
+    compact: { required: ['sessionId'], run: (args) => this.#compact(this.#opened(args['sessionId']), args) },
     close_session: { required: ['sessionId'], run: ({ sessionId }) => this.#close(this.#opened(sessionId)) },
     session_history: {
       required: ['sessionId'],
@@ -187,6 +187,7 @@ export class MockAgent {
     await this.#turns.running?.ended;
     if (session.events.length === 0) this.#store.delete(session.sessionId);
     this.#log.closeSession(session.sessionId);
+    session.unstored = null;
     this.#open = null;
   }
 
@@ -217,10 +218,13 @@ export class MockAgent {
   }
 
   #retry(args: Args): TurnAccepted {
-    const { events } = this.#opened(args['sessionId']);
-    const last = events.findLast((event) => event.type === 'userMessage');
-    if (last?.type !== 'userMessage') refuse('INVALID_INPUT', 'there is no message to retry');
-    return this.#send(args, last.content, true);
+    const session = this.#opened(args['sessionId']);
+    const isRepeat = this.#requests.has(args['requestId'] as string);
+    if (!isRepeat && !this.#turns.running && session.unstored === null && !isUnanswered(session)) {
+      refuse('INVALID_INPUT', 'there is no failed or cancelled turn to run again; send a message');
+    }
+    const last = session.events.findLast((event) => event.type === 'userMessage');
+    return this.#send(args, session.unstored ?? (last?.type === 'userMessage' ? last.content : []), true);
   }
 
   #cancel({ turnId, requestId }: Args): boolean {
@@ -240,7 +244,8 @@ export class MockAgent {
     return { subscription, state, turnId, lastSequence };
   }
 
-  #compact(session: StoredSession): CompactOutcome {
+  #compact(session: StoredSession, { requestId }: Args): CompactOutcome {
+    if (this.#cancelledAhead.delete(requestId as string)) refuse('REQUEST_CANCELLED', 'the compaction was cancelled');
     if (this.#turns.running) refuse('SESSION_BUSY', 'a turn is running; wait for its end or cancel it');
     const tokensBefore = contextTokens(session);
     if (session.events.length === 0) return { tokensBefore, tokensAfter: tokensBefore, messagesRemoved: 0 };

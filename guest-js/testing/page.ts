@@ -25,6 +25,7 @@ export class MockPage {
   readonly #callbacks = new Map<number, (message: unknown) => void>();
   readonly #restore: () => void;
   #nextCallback = 1;
+  #removed = false;
 
   constructor(handler: CommandHandler) {
     const scope = globalThis as { window?: PageWindow };
@@ -63,7 +64,9 @@ export class MockPage {
 
   /** Calls a callback; one that does not exist (any more) hears nothing, as in Tauri. */
   send(id: number, message: unknown): void {
-    this.#callbacks.get(id)?.(json(message));
+    // Of a page that is as it was, a channel cannot take its own callback out.
+    if (this.#removed && isEnd(message)) this.#callbacks.delete(id);
+    else this.#callbacks.get(id)?.(json(message));
   }
 
   /** Forgets all callbacks, as a reload of the page does. */
@@ -71,11 +74,18 @@ export class MockPage {
     this.#callbacks.clear();
   }
 
-  /** Puts the page back as it was. */
-  remove(): void {
-    this.#callbacks.clear();
+  /** Puts the page back as it was; callbacks are forgotten after `last`. */
+  remove(last?: Promise<unknown>): void {
     this.#restore();
+    this.#removed = true;
+    if (last) void last.finally(() => this.#callbacks.clear());
+    else this.#callbacks.clear();
   }
+}
+
+/** Whether a message of a channel is its last. */
+function isEnd(message: unknown): boolean {
+  return typeof message === 'object' && message !== null && 'end' in message;
 }
 
 /** Number of the callback behind a serialised channel. */

@@ -18,6 +18,8 @@ type ToolStep = Extract<MockStep, { tool: string }>;
 export interface RunContext {
   emit(kind: AgentEventKind): void;
   storeAnswer(parts: AssistantPart[], interruption?: Interruption): void;
+  /** What is stored where a turn ends without another word. */
+  storeEnd(interruption?: Interruption): void;
   storeCall(callId: string, toolName: string, args: JsonValue): void;
   storeResult(callId: string, tool: ToolStep): void;
   /** Fulfilled when a hold is released. */
@@ -155,6 +157,7 @@ export class MockRun {
     const parts = this.#parts;
     this.#parts = [];
     if (parts.length > 0) this.#context.storeAnswer(parts, interruption);
+    else this.#context.storeEnd(interruption);
     return parts.map((part) => (part.type === 'text' ? part.text : '')).join('');
   }
 

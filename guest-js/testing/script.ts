@@ -48,7 +48,10 @@ export type MockStep =
   | { compacted: { tokensBefore: number; tokensAfter: number; messagesRemoved: number } }
   /** An error that does not end the turn. */
   | { error: MockError }
-  /** The turn fails. What comes after it is not run. */
+  /**
+   * The turn fails. What comes after it is not run. As the first step with `HOOK_ABORTED` or
+   * `STORAGE_ERROR` it fails as in the agent: before the message is stored.
+   */
   | { fail: MockError }
   /** The message is refused: no turn begins. Only as the first step. */
   | { refuse: MockError };

@@ -2,7 +2,7 @@
  * The mock agent's stored sessions and its models.
  */
 
-import type { HistoryPage, ListPage, ModelEntry, SessionEvent, SessionSummary, Usage } from '../bindings.js';
+import type { ContentBlock, HistoryPage, ListPage, ModelEntry, SessionEvent, SessionSummary, Usage } from '../bindings.js';
 import { refuse, type MockScript, type MockSessionEvent } from './script.js';
 
 const MOCK_MODEL: ModelEntry = {
@@ -22,6 +22,8 @@ export interface StoredSession {
   createdAt: number;
   updatedAt: number;
   events: SessionEvent[];
+  /** The last message, where its turn failed before it was stored. */
+  unstored: ContentBlock[] | null;
   usage: Usage;
 }
 
@@ -49,7 +51,16 @@ export class MockStore {
   }
 
   create(sessionId: string, modelId: string, now = Date.now()): StoredSession {
-    const session = { sessionId, title: '', modelId, createdAt: now, updatedAt: now, events: [], usage: {} };
+    const session: StoredSession = {
+      sessionId,
+      title: '',
+      modelId,
+      createdAt: now,
+      updatedAt: now,
+      events: [],
+      unstored: null,
+      usage: {},
+    };
     this.#sessions.set(sessionId, session);
     return session;
   }
@@ -114,6 +125,19 @@ export class MockStore {
 /** User and assistant messages of a session. */
 export function messageCount({ events }: StoredSession): number {
   return events.filter(({ type }) => type === 'userMessage' || type === 'assistantMessage').length;
+}
+
+/** Whether a session's last turn did not end with a whole answer, so that it can be run again. */
+export function isUnanswered({ events }: StoredSession): boolean {
+  for (const event of events.toReversed()) {
+    if (event.type === 'assistantMessage') {
+      return event.status === 'incomplete' || event.parts.some(({ type }) => type === 'toolCall');
+    }
+    if (event.type !== 'metadata') return event.type !== 'systemMessage';
+    if (event.metadata.type === 'turnInterrupted') return true;
+    if (event.metadata.type === 'turnEndedSilently') return false;
+  }
+  return false;
 }
 
 /** Estimated size of a session's context, in tokens. */

@@ -53,7 +53,9 @@ export class MockTurns {
     this.#turnCount += 1;
     const turnId = `turn-${this.#turnCount}-${Date.now().toString(36)}`;
     if (session.title === '') session.title = text.split('\n')[0]?.slice(0, 40) || 'Image';
-    if (!retry) this.#store.append(session, turnId, { type: 'userMessage', content });
+    const isStored = retry && session.unstored === null;
+    session.unstored = failsUnstored(first) ? content : null;
+    if (!isStored && session.unstored === null) this.#store.append(session, turnId, { type: 'userMessage', content });
     const run = new MockRun(this.#context(session, turnId));
     const startSequence = this.#log.lastSequence;
     const ended = this.#run(session, turnId, run, steps, text.length);
@@ -100,6 +102,12 @@ export class MockTurns {
           ...(tool.error !== undefined ? { error: tool.error } : {}),
           ...(tool.metadata !== undefined ? { metadata: tool.metadata } : {}),
         }),
+      storeEnd: (interruption) => {
+        if (session.unstored !== null) return;
+        const type = 'metadata';
+        if (interruption) store({ type, metadata: { type: 'turnInterrupted', interruption } });
+        else store({ type, metadata: { type: 'turnEndedSilently' } });
+      },
       storeAnswer: (parts, interruption) =>
         store({
           type: 'assistantMessage',
@@ -176,6 +184,11 @@ export class MockTurns {
     for (const old of [...this.#outcomes.keys()].slice(0, -TURNS_KEPT)) this.#outcomes.delete(old);
     this.#log.keepTurns(new Set(this.#outcomes.keys()));
   }
+}
+
+/** Whether a turn fails before its message is stored: a hook aborts its start, or the storage does not take it. */
+function failsUnstored(first: MockStep | undefined): boolean {
+  return typeof first === 'object' && 'fail' in first && /^(HOOK_ABORTED|STORAGE_ERROR)$/.test(first.fail.code);
 }
 
 function sum(a: Usage, b: Usage): Usage {

@@ -10,9 +10,11 @@ import {
   renameSession,
   resumeSession,
   sessionHistory,
+  type AgentError,
   type AgentEvent,
+  type Turn,
 } from '../../guest-js/index.js';
-import { mockAgent, type MockAgent, type MockScript, type MockSession } from '../../guest-js/testing.js';
+import { mockAgent, type MockAgent, type MockScript, type MockSession, type MockStep } from '../../guest-js/testing.js';
 
 let agent: MockAgent;
 
@@ -188,11 +190,31 @@ describe('sessions', () => {
     await vi.advanceTimersByTimeAsync(5);
     await turn.result();
     const { events } = await session.history();
-    expect(events.map(({ type }) => type)).toEqual(['userMessage', 'assistantMessage', 'toolCall', 'toolResult', 'assistantMessage']);
+    expect(events.map(({ type }) => type)).toEqual([
+      'userMessage', 'metadata', 'assistantMessage', 'toolCall', 'toolResult', 'assistantMessage',
+    ]);
+    await expect(session.retry().result()).rejects.toMatchObject({ code: 'INVALID_INPUT' });
     expect((await session.info()).title).toBe('look');
     await session.close();
     expect(await currentSession()).toBeNull();
     expect((await listSessions()).items).toMatchObject([{ title: 'look', messageCount: 3 }]);
+  });
+
+  test('run a message again that failed before it was stored, and store it then', async () => {
+    const turns: MockStep[][] = [['fine'], [{ fail: { code: 'STORAGE_ERROR' } }], ['ok'], []];
+    install({ turns: () => turns.shift() ?? [], everyMs: 0 });
+    const session = await createSession();
+    const run = async (turn: Turn): Promise<string> => {
+      await vi.advanceTimersByTimeAsync(5);
+      return turn.text().catch((error: AgentError) => error.code);
+    };
+    expect(await run(session.send('one'))).toBe('fine');
+    expect(await run(session.send('two'))).toBe('STORAGE_ERROR');
+    expect((await session.history()).events).toHaveLength(2);
+    expect(await run(session.retry())).toBe('ok');
+    expect((await session.history()).events).toMatchObject([{}, {}, { content: [{ text: 'two' }] }, {}]);
+    expect(await run(session.send('nothing said'))).toBe('');
+    expect(await run(session.retry())).toBe('INVALID_INPUT');
   });
 
   test('without any message leave nothing behind', async () => {
@@ -221,6 +243,18 @@ describe('the page', () => {
     await createSession();
     agent.remove();
     expect(Object.keys(globalThis)).toEqual(before);
+  });
+
+  test('hears of the end of the turn that runs when the mock is removed', async () => {
+    install({ turns: [['a', { hold: true }]], everyMs: 0 });
+    const session = await createSession();
+    const turn = session.send('hi');
+    await vi.advanceTimersByTimeAsync(5);
+    agent.remove();
+    await vi.advanceTimersByTimeAsync(0);
+    expect(await turn.result()).toMatchObject({ status: 'cancelled', text: 'a' });
+    expect(vi.getTimerCount()).toBe(0);
+    expect(agent.openChannels).toBe(0);
   });
 
   // F14
