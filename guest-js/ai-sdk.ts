@@ -64,6 +64,8 @@ export class AgentChatTransport<MESSAGE extends UIMessage = UIMessage> implement
   #opening: Promise<Session> | null = null;
   /** The newest message that was sent, and its newest turn. */
   #newest: { chatId: string; messageId: string | undefined; turn: Turn; signal: AbortSignal | undefined } | null = null;
+  /** The newest attempt to resume. */
+  #resuming: { chatId: string } | null = null;
 
   constructor(options: AgentChatTransportOptions = {}) {
     this.#session = options.session;
@@ -115,8 +117,22 @@ export class AgentChatTransport<MESSAGE extends UIMessage = UIMessage> implement
   async reconnectToStream(
     options: Parameters<ChatTransport<MESSAGE>['reconnectToStream']>[0],
   ): Promise<ReadableStream<UIMessageChunk> | null> {
-    const session = await this.#find(options.chatId);
-    const turn = await session?.activeTurn({ signal: options.abortSignal });
+    const { chatId, abortSignal } = options;
+    const attempt = { chatId };
+    this.#resuming = attempt;
+    const stop = new AbortController();
+    const stopped = (): void => {
+      // The SDK gives up a resume also for a newer one, which it begins in the same task:
+      // that is no wish to stop the turn.
+      queueMicrotask(() => {
+        const isReplaced = this.#resuming !== attempt && this.#resuming?.chatId === chatId;
+        if (!isReplaced) stop.abort();
+      });
+    };
+    if (abortSignal?.aborted) stopped();
+    else abortSignal?.addEventListener('abort', stopped, { once: true });
+    const session = await this.#find(chatId);
+    const turn = await session?.activeTurn({ signal: stop.signal });
     return turn ? toUIMessageStream(turn) : null;
   }
 

@@ -43,7 +43,8 @@ export interface ResumeSessionOptions {
  * Creates a session and opens it. One session is open at a time.
  *
  * # Errors
- * `SESSION_BUSY` while another is open (unless `replace`), `MODEL_NOT_SUPPORTED`, `HOOK_ABORTED`.
+ * `SESSION_BUSY` while another is open (unless `replace`) or takes too long to open,
+ * `MODEL_NOT_SUPPORTED`, `HOOK_ABORTED`.
  */
 export async function createSession(options: CreateSessionOptions = {}): Promise<Session> {
   const config: SessionConfig = defined(options);
@@ -54,8 +55,9 @@ export async function createSession(options: CreateSessionOptions = {}): Promise
  * Opens a stored session again.
  *
  * # Errors
- * `SESSION_NOT_FOUND`, `SESSION_BUSY` while another is open (unless `replace`),
- * `MODEL_NOT_SUPPORTED` if its model is gone and no other is named.
+ * `SESSION_NOT_FOUND`, `SESSION_BUSY` while another is open (unless `replace`) or takes too
+ * long to open, `MODEL_NOT_SUPPORTED` if its model is gone and no other is named,
+ * `HOOK_ABORTED`, `STORAGE_ERROR`.
  */
 export async function resumeSession(sessionId: string, options: ResumeSessionOptions = {}): Promise<Session> {
   return new Session(await settle(commands.resumeSession(sessionId, defined(options))));

@@ -31,6 +31,8 @@ export interface FeedTarget {
   patience(): number | null;
   /** Whether the agent has events that did not arrive; `info` is its open session. */
   isBehind(info: SessionInfo | null, last: number | null): boolean;
+  /** Whether the end is known without the agent: then it need not answer to be given up. */
+  knowsEnd(): boolean;
   /** Told after each repair that brought nothing, with how many there were in a row. */
   stuck(repairs: number, info: SessionInfo | null): void;
 }
@@ -136,6 +138,8 @@ export class Feed {
       return reply;
     } catch (error) {
       if (this.#source === source) this.#source = previous;
+      // What the agent said of it counted for this attempt: the next one asks anew.
+      if (previous) previous.dropped = false;
       throw error;
     }
   }
@@ -201,12 +205,14 @@ export class Feed {
   async #check(): Promise<void> {
     this.#timer = null;
     if (this.#source?.dropped) return this.#repair(null);
-    let info: SessionInfo | null;
+    let info: SessionInfo | null = null;
     try {
       info = await settle(commands.currentSession());
     } catch {
-      this.watch();
-      return;
+      if (!this.#target.knowsEnd()) {
+        this.watch();
+        return;
+      }
     }
     if (this.#closed) return;
     // Something arrived while the agent was asked: the watch has begun anew.

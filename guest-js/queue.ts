@@ -12,20 +12,21 @@ export class EventQueue {
   #at = 0;
   #ended = false;
   #error: AgentError | null = null;
-  #wake: (() => void) | null = null;
+  /** Reads that wait for the next event, in order. */
+  #wakes: (() => void)[] = [];
   #hasReader = false;
 
   /** Adds an event, unless the reader has left. */
   push(event: AgentEvent): void {
     this.#waiting?.push(event);
-    this.#wake?.();
+    this.#wake();
   }
 
   /** Nothing follows; with an error, reading throws it once all events have been read. */
   end(error: AgentError | null): void {
     this.#ended = true;
     this.#error = error;
-    this.#wake?.();
+    this.#wake();
   }
 
   /** The reader. Throws `INVALID_INPUT` if there is one already. */
@@ -43,10 +44,17 @@ export class EventQueue {
       next: () => this.#next(),
       return: () => {
         this.#waiting = null;
-        this.#wake?.();
+        this.#wake();
         return Promise.resolve({ done: true, value: undefined });
       },
     };
+  }
+
+  #wake(): void {
+    const wakes = this.#wakes;
+    if (wakes.length === 0) return;
+    this.#wakes = [];
+    for (const wake of wakes) wake();
   }
 
   async #next(): Promise<IteratorResult<AgentEvent, undefined>> {
@@ -61,7 +69,7 @@ export class EventQueue {
       if (this.#waiting) this.#waiting = [];
       if (this.#waiting === null || this.#ended) break;
       await new Promise<void>((resolve) => {
-        this.#wake = resolve;
+        this.#wakes.push(resolve);
       });
     }
     const error = this.#waiting !== null && this.#error;
@@ -72,16 +80,19 @@ export class EventQueue {
 }
 
 /** Only the text of what a reader gets. */
-export async function* textOnly(
-  events: AsyncIterator<AgentEvent, undefined>,
-): AsyncGenerator<string, void, undefined> {
-  try {
-    for (;;) {
-      const { done, value } = await events.next();
-      if (done) return;
-      if (value.type === 'textDelta' && value.delta !== '') yield value.delta;
-    }
-  } finally {
-    await events.return?.();
-  }
+export function textOnly(events: AsyncIterator<AgentEvent, undefined>): AsyncIterator<string, undefined> {
+  return {
+    async next() {
+      for (;;) {
+        const { done, value } = await events.next();
+        if (done) return { done, value };
+        if (value.type === 'textDelta' && value.delta !== '') return { done: false, value: value.delta };
+      }
+    },
+    // Not a generator: that would wait for the next event before it lets go.
+    async return() {
+      await events.return?.();
+      return { done: true, value: undefined };
+    },
+  };
 }

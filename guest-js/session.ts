@@ -13,9 +13,8 @@ import {
   type SessionInfo,
 } from './bindings.js';
 import { AgentError, reportUncaught, settle } from './error.js';
-import { Feed } from './feed.js';
+import { Listening, notOpen } from './listening.js';
 import { defined, newRequestId } from './request.js';
-import { isTerminal } from './sequence.js';
 import { sessionHistory, type HistoryOptions, type HistoryPage } from './stored.js';
 import { Turn } from './turn.js';
 
@@ -37,12 +36,6 @@ export interface SendOptions {
 const asyncDispose: typeof Symbol.asyncDispose =
   Symbol.asyncDispose ?? (Symbol.for('Symbol.asyncDispose') as typeof Symbol.asyncDispose);
 
-/** Silence during a turn, in milliseconds, after which the agent is asked how far it is. */
-const SILENCE_MS = 2_000;
-
-/** Silence between turns, in milliseconds, after which the agent is asked whether one began unseen. */
-const IDLE_CHECK_MS = 10_000;
-
 /**
  * An open session.
  *
@@ -55,7 +48,7 @@ export class Session implements AsyncDisposable {
   /** The model it was opened with. {@link info} tells the present one. */
   readonly modelId: string;
   readonly #listeners = new Set<(event: AgentEvent) => void>();
-  #feed: Feed | null = null;
+  #listening: Listening | null = null;
 
   /** @internal Sessions come from {@link createSession}, {@link resumeSession} and {@link currentSession}. */
   constructor(info: SessionInfo) {
@@ -66,8 +59,9 @@ export class Session implements AsyncDisposable {
   /**
    * Sends a message and returns its turn at once.
    *
-   * A refusal (`SESSION_BUSY` while a turn runs, `INVALID_INPUT`, `CONTENT_NOT_SUPPORTED`,
-   * `SKILL_NOT_FOUND`, `MODEL_NOT_SUPPORTED`) surfaces in the turn; nothing was stored then.
+   * A refusal (`SESSION_BUSY` while a turn runs, `SESSION_NOT_FOUND` once closed,
+   * `INVALID_INPUT`, `CONTENT_NOT_SUPPORTED`, `SKILL_NOT_FOUND`, `MODEL_NOT_SUPPORTED`)
+   * surfaces in the turn; nothing was stored then.
    *
    * @param input text, or blocks of text, images and files.
    */
@@ -84,7 +78,14 @@ export class Session implements AsyncDisposable {
     });
   }
 
-  /** Runs the last user message again after a failed or cancelled turn; it is not stored twice. */
+  /**
+   * Runs the last user message again after a failed, cancelled or interrupted turn; it is not
+   * stored twice. A message whose turn failed before it was stored (`HOOK_ABORTED`,
+   * `STORAGE_ERROR`) runs like a new one.
+   *
+   * A refusal (`INVALID_INPUT` where the last turn was answered or there is none,
+   * `SESSION_BUSY`, `SESSION_NOT_FOUND`, `MODEL_NOT_SUPPORTED`) surfaces in the turn.
+   */
   retry(options: { signal?: AbortSignal | undefined } = {}): Turn {
     const requestId = newRequestId();
     return new Turn({
@@ -96,7 +97,10 @@ export class Session implements AsyncDisposable {
     });
   }
 
-  /** The running turn, attached from its first event, or `null` if none runs. */
+  /**
+   * The running turn, attached from its first event, or `null` if none runs. A signal that has
+   * fired already cancels it.
+   */
   async activeTurn(options: { signal?: AbortSignal | undefined } = {}): Promise<Turn | null> {
     const info = await settle(commands.currentSession());
     if (info?.sessionId !== this.id || info.turnId == null) return null;
@@ -108,16 +112,28 @@ export class Session implements AsyncDisposable {
    * What a running turn has shown before comes from {@link activeTurn}; {@link reduceTurn}
    * takes both without doubling anything.
    *
+   * It outlasts a close in another window: when the session is resumed, its events come
+   * again within ten seconds. Where listening cannot begin (the session is not open, the
+   * command is denied) the error is reported as uncaught.
+   *
    * @returns a function that ends it.
    */
   onEvent(listener: (event: AgentEvent) => void): () => void {
     this.#listeners.add(listener);
-    if (this.#feed === null) void this.#listen();
+    if (this.#listening === null) {
+      const listening = new Listening(this.id, (event) => this.#tell(event));
+      this.#listening = listening;
+      listening.begin().catch((error: unknown) => {
+        if (this.#listening !== listening) return;
+        this.#listening = null;
+        reportUncaught(error);
+      });
+    }
     return () => {
       this.#listeners.delete(listener);
       if (this.#listeners.size > 0) return;
-      this.#feed?.close();
-      this.#feed = null;
+      this.#listening?.close();
+      this.#listening = null;
     };
   }
 
@@ -134,32 +150,47 @@ export class Session implements AsyncDisposable {
   }
 
   /**
-   * Makes the context smaller now, without waiting for the threshold.
+   * Makes the context smaller now, without waiting for the threshold. The signal cancels it.
    *
    * # Errors
-   * `SESSION_BUSY` while a turn runs, `MODEL_NOT_SUPPORTED`, `HOOK_ABORTED`, `REQUEST_CANCELLED`,
-   * `STORAGE_ERROR`. After an error the context is what it was.
+   * `SESSION_BUSY` while a turn runs, `SESSION_NOT_FOUND` once closed, `MODEL_NOT_SUPPORTED`,
+   * `HOOK_ABORTED`, `REQUEST_CANCELLED`, `STORAGE_ERROR`. After an error the context is what it
+   * was.
    */
-  compact(): Promise<CompactOutcome> {
-    return settle(commands.compact(this.id));
+  async compact(options: { signal?: AbortSignal | undefined } = {}): Promise<CompactOutcome> {
+    const { signal } = options;
+    if (signal?.aborted) throw cancelledAhead();
+    const requestId = newRequestId();
+    const cancel = (): void => void settle(commands.cancel(null, requestId)).catch(reportUncaught);
+    signal?.addEventListener('abort', cancel, { once: true });
+    try {
+      return await settle(commands.compact(this.id, requestId));
+    } finally {
+      signal?.removeEventListener('abort', cancel);
+    }
   }
 
   /**
    * Closes the session: a running turn is cancelled, everything is stored, memories are
-   * extracted. Closing one that is closed already does nothing.
+   * extracted. Closing one that is closed already does nothing. Listeners of this handle
+   * hear the end of the turn first.
    *
    * # Errors
-   * `STORAGE_ERROR` saying what could not be stored; the session is closed all the same.
+   * `STORAGE_ERROR` saying what could not be stored, `AGENT_SHUT_DOWN`: the session is closed
+   * all the same. `IPC_DENIED`, `IPC_ERROR`: it is still open.
    */
   async close(): Promise<void> {
+    let failure: unknown = null;
     try {
       await settle(commands.closeSession(this.id));
     } catch (error) {
-      if (!AgentError.is(error, 'SESSION_NOT_FOUND')) throw error;
-    } finally {
-      this.#feed?.close();
-      this.#feed = null;
+      if (AgentError.is(error) && error.source === 'ipc') throw error;
+      if (!AgentError.is(error, 'SESSION_NOT_FOUND')) failure = error;
     }
+    const listening = this.#listening;
+    this.#listening = null;
+    await listening?.finish();
+    if (failure !== null) throw failure;
   }
 
   /** Closes the session at the end of an `await using` block. */
@@ -167,46 +198,21 @@ export class Session implements AsyncDisposable {
     await this.close();
   }
 
-  async #listen(): Promise<void> {
-    let insideTurn = false;
-    let open = true;
-    const feed = new Feed(this.id, {
-      accepts: (event) => event.sessionId === this.id,
-      deliver: (event) => {
-        insideTurn = !isTerminal(event);
-        for (const listener of [...this.#listeners]) {
-          try {
-            listener(event);
-          } catch (error) {
-            reportUncaught(error);
-          }
-        }
-      },
-      patience: () => (open ? (insideTurn ? SILENCE_MS : IDLE_CHECK_MS) : null),
-      isBehind: (info, last) => {
-        open = info?.sessionId === this.id;
-        return open && info !== null && info.lastSequence > (last ?? 0);
-      },
-      stuck: () => undefined,
-    });
-    this.#feed = feed;
-    try {
-      const info = await settle(commands.currentSession());
-      if (info?.sessionId !== this.id) throw notOpen(this.id);
-      await feed.attachAfter(info.lastSequence);
-    } catch (error) {
-      feed.close();
-      if (this.#feed !== feed) return;
-      this.#feed = null;
-      reportUncaught(error);
+  #tell(event: AgentEvent): void {
+    for (const listener of [...this.#listeners]) {
+      try {
+        listener(event);
+      } catch (error) {
+        reportUncaught(error);
+      }
     }
   }
 }
 
-function notOpen(sessionId: string): AgentError {
+function cancelledAhead(): AgentError {
   return new AgentError({
-    code: 'SESSION_NOT_FOUND',
-    message: `the session "${sessionId}" is not open; open it with resumeSession()`,
+    code: 'REQUEST_CANCELLED',
+    message: 'the compaction was cancelled before it began',
     retryable: false,
     source: 'agent',
   });

@@ -31,7 +31,7 @@ export interface HistoryOptions {
   withImages?: boolean | undefined;
 }
 
-/** Stored sessions, newest first, page by page. Empty without a session storage. */
+/** Stored sessions, newest first, page by page. Empty without a session storage. Fails with `STORAGE_ERROR`. */
 export async function listSessions(
   options: { limit?: number | undefined; cursor?: string | undefined } = {},
 ): Promise<Page<SessionSummary>> {
@@ -42,12 +42,18 @@ export async function listSessions(
 /**
  * Stored sessions that fit: the one with that id, else those with that title, else those
  * whose id starts with it, else those whose title contains it. A blank query fits none.
+ * Fails with `STORAGE_ERROR`.
  */
 export function findSessions(query: string): Promise<SessionSummary[]> {
   return settle(commands.findSessions(query));
 }
 
-/** Changes a session's title. Fails with `SESSION_NOT_FOUND`. */
+/**
+ * Changes a session's title.
+ *
+ * # Errors
+ * `INVALID_INPUT` for a blank title, `SESSION_NOT_FOUND`, `STORAGE_ERROR`.
+ */
 export async function renameSession(sessionId: string, title: string): Promise<void> {
   await settle(commands.renameSession(sessionId, title));
 }
@@ -56,14 +62,14 @@ export async function renameSession(sessionId: string, title: string): Promise<v
  * Deletes a stored session for good.
  *
  * # Errors
- * `SESSION_BUSY` for the open session, `SESSION_NOT_FOUND`, and `IPC_DENIED` unless the app
- * allows `youyou-agent:allow-delete-session`, which is not part of the default permission.
+ * `SESSION_BUSY` for the open session, `SESSION_NOT_FOUND`, `STORAGE_ERROR`, and `IPC_DENIED`
+ * unless the app allows `youyou-agent:allow-delete-session`, which is not part of the default permission.
  */
 export async function deleteSession(sessionId: string): Promise<void> {
   await settle(commands.deleteSession(sessionId));
 }
 
-/** Stored events of any session, in order, page by page. Fails with `SESSION_NOT_FOUND`. */
+/** Stored events of any session, in order, page by page. Fails with `SESSION_NOT_FOUND` or `STORAGE_ERROR`. */
 export async function sessionHistory(sessionId: string, options: HistoryOptions = {}): Promise<HistoryPage> {
   const { cursor = null, limit = null, withImages = null } = options;
   const page = await settle(commands.sessionHistory(sessionId, cursor, limit, withImages));

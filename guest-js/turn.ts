@@ -101,15 +101,17 @@ export class Turn implements AsyncIterable<AgentEvent> {
       accepts: (event) => this.#turnId === null || event.turnId === this.#turnId,
       patience: () => (this.#ended || this.#turnId === null ? null : SILENCE_MS),
       isBehind: (info, last) => this.#isBehind(info, last),
+      knowsEnd: () => this.#outcome !== null,
       stuck: (repairs, info) => this.#stuck(repairs, info),
     });
     const { signal } = origin;
-    if (signal?.aborted) {
+    if (signal?.aborted && origin.command) {
       this.#end(NEVER_SENT);
       return;
     }
     signal?.addEventListener('abort', this.#onAbort, { once: true });
     this.#accepted = this.#open();
+    if (signal?.aborted) this.#onAbort();
   }
 
   /** The turn's id; `null` until the agent has accepted the message. */

@@ -21,7 +21,8 @@ export interface ToUIMessagesOptions {
  * Everything the agent did in one turn is one assistant message whose id is the turn's, the
  * same as when it was streamed.
  *
- * @param events stored events in order, all pages of `session.history()` one after another.
+ * @param events stored events in order, all pages of `session.history({ withImages: true })`
+ *   one after another; without `withImages` pictures have an empty URL.
  */
 export function toUIMessages(events: readonly SessionEvent[], options: ToUIMessagesOptions = {}): UIMessage[] {
   const messages: UIMessage[] = [];

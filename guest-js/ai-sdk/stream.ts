@@ -15,26 +15,34 @@ import type { AgentEvent } from '../bindings.js';
  * @param events a {@link Turn}, or any other source of one turn's events in order.
  */
 export function toUIMessageStream(events: AsyncIterable<AgentEvent>): ReadableStream<UIMessageChunk> {
-  const chunks = chunksOf(events);
+  const reader = events[Symbol.asyncIterator]();
+  const writer = new ChunkWriter();
+  let left = false;
   return new ReadableStream<UIMessageChunk>({
     async pull(controller) {
       try {
-        const { done, value } = await chunks.next();
-        if (done) controller.close();
-        else controller.enqueue(value);
+        // An event may have no counterpart; a pull ends with a chunk or the end.
+        for (let wrote = false; !wrote; ) {
+          const { done, value } = await reader.next();
+          if (left) return;
+          if (done) {
+            controller.close();
+            return;
+          }
+          for (const chunk of writer.write(value)) {
+            controller.enqueue(chunk);
+            wrote = true;
+          }
+        }
       } catch (error) {
         controller.error(error);
       }
     },
     async cancel() {
-      await chunks.return(undefined);
+      left = true;
+      await reader.return?.();
     },
   });
-}
-
-async function* chunksOf(events: AsyncIterable<AgentEvent>): AsyncGenerator<UIMessageChunk, void, undefined> {
-  const writer = new ChunkWriter();
-  for await (const event of events) yield* writer.write(event);
 }
 
 /** Keeps what the SDK wants opened and closed: message, steps, texts. */

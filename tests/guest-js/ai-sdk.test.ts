@@ -144,6 +144,23 @@ describe('the stream of a turn', () => {
   });
 });
 
+describe('a stream that is waiting', () => {
+  test('is left at once, however long the next event takes', async () => {
+    install({ turns: [['one', { hold: true }, 'two']] });
+    const session = await createSession();
+    const turn = session.send('hi');
+    const reader = toUIMessageStream(turn).getReader();
+    for (let type = ''; type !== 'text-delta'; ) type = (await reader.read()).value?.type ?? '';
+    const reading = reader.read();
+    // The stream comes to wait for the turn.
+    await new Promise((resolve) => setTimeout(resolve, 0));
+    await reader.cancel();
+    expect(await reading).toEqual({ done: true, value: undefined });
+    agent?.release();
+    expect(await turn.text()).toBe('onetwo');
+  });
+});
+
 describe('a chat of the SDK on the agent', () => {
   test('streams text and tools, and sends only the newest message', async () => {
     install({
@@ -240,6 +257,33 @@ describe('a chat of the SDK on the agent', () => {
     ]);
   });
 
+  test('runs a message that could not be stored, and not the one before, when it is regenerated', async () => {
+    const turns: MockStep[][] = [
+      [{ fail: { code: 'PROVIDER_ERROR' } }],
+      [{ fail: { code: 'STORAGE_ERROR' } }],
+      [{ fail: { code: 'HOOK_ABORTED' } }],
+      ['to two'],
+    ];
+    const asked: string[] = [];
+    install({
+      turns: ({ text }) => {
+        asked.push(text);
+        return turns.shift() ?? [];
+      },
+    });
+    const chat = new Chat();
+    await chat.sendMessage({ text: 'one' });
+    await chat.sendMessage({ text: 'two' });
+    expect(chat.error).toMatchObject({ code: 'STORAGE_ERROR' });
+    await chat.regenerate();
+    expect(chat.error).toMatchObject({ code: 'HOOK_ABORTED' });
+    await chat.regenerate();
+    expect({ status: chat.status, asked }).toEqual({ status: 'ready', asked: ['one', 'two', 'two', 'two'] });
+    const { events } = (await (await currentSession())?.history()) ?? { events: [] };
+    const said = events.flatMap((event) => (event.type === 'userMessage' ? event.content : []));
+    expect(said).toEqual([{ type: 'text', text: 'one' }, { type: 'text', text: 'two' }]);
+  });
+
   test('refuses to regenerate an answer that is not the newest', async () => {
     const mock = install({ turns: [['to one'], ['to two']] });
     const chat = new Chat();
@@ -281,6 +325,37 @@ describe('a chat of the SDK on the agent', () => {
       { role: 'user', parts: [{ type: 'text', text: 'count' }] },
       { role: 'assistant', parts: [{ type: 'step-start' }, { type: 'text', text: 'one two', state: 'done' }] },
     ]);
+  });
+
+  test('resumes twice, as a page does that was hidden, without stopping the turn', async () => {
+    const mock = install({ turns: [['one ', { hold: true }, 'two']] });
+    (await createSession()).send('count');
+    const chat = new Chat();
+    const first = chat.resumeStream();
+    await vi.waitFor(() => expect(JSON.stringify(chat.lastMessage)).toContain('one '));
+    const second = chat.resumeStream();
+    await first;
+    await vi.waitFor(() => expect(mock.calls.filter(({ command }) => command === 'attach')).toHaveLength(2));
+    mock.release();
+    await second;
+    expect(mock.calls.filter(({ command }) => command === 'cancel')).toEqual([]);
+    expect(plain(chat.messages)).toMatchObject([{ role: 'assistant', parts: [{}, { text: 'one two', state: 'done' }] }]);
+  });
+
+  test.each(['while it attaches', 'while it streams'])('stops a resumed turn %s', async (when) => {
+    const mock = install({ turns: [['one ', { hold: true }, 'two']] });
+    const session = await createSession();
+    const turn = session.send('count');
+    const chat = new Chat();
+    const resuming = chat.resumeStream();
+    if (when === 'while it streams') {
+      await vi.waitFor(() => expect(JSON.stringify(chat.lastMessage)).toContain('one '));
+    }
+    await chat.stop();
+    await resuming;
+    expect((await turn.result()).status).toBe('cancelled');
+    expect(chat.status).toBe('ready');
+    expect(mock.calls.filter(({ command }) => command === 'cancel')).toHaveLength(1);
   });
 
   test('has nothing to resume when no turn runs, and opens no session to find out', async () => {
@@ -406,7 +481,7 @@ describe('stored events', () => {
       },
       { ...envelope, index: 2, type: 'toolCall', callId: 'c', toolName: 'run', arguments: { a: 2 } },
       { ...envelope, index: 3, type: 'toolResult', callId: 'c', toolName: 'run', output: 'ok', isError: false, durationMs: 1 },
-      { ...envelope, index: 4, type: 'metadata', metadata: { type: 'memoryCheckpoint' } },
+      { ...envelope, index: 4, type: 'metadata', metadata: { type: 'memoryCheckpoint', through: 3 } },
     ]);
     expect(messages).toEqual([
       {

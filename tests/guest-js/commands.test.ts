@@ -13,7 +13,7 @@ import {
   Session,
   sessionHistory,
 } from '../../guest-js/index.js';
-import { cancelled, settled, started, Wire } from './wire.js';
+import { cancelled, deferred, settled, started, Wire } from './wire.js';
 
 let wire: Wire;
 afterEach(() => wire.remove());
@@ -88,7 +88,7 @@ test('every command gets its arguments by their names, the optional ones as null
     ['list_models', {}],
     ['list_tools', {}],
     ['list_skills', {}],
-    ['compact', { sessionId: 's' }],
+    ['compact', { sessionId: 's', requestId: REQUEST }],
     ['send_message', { sessionId: 's', content: 'hi', options, requestId: REQUEST, onEvent: CHANNEL }],
     [
       'send_message',
@@ -145,4 +145,28 @@ test('a session is a handle: it is found again, disposed by closing, and closing
   wire.info = null;
   expect(await currentSession()).toBeNull();
   await expect(session.info()).rejects.toMatchObject({ code: 'SESSION_NOT_FOUND' });
+});
+
+test('a compaction is cancelled by its signal, and by no other', async () => {
+  const outcome = { tokensBefore: 9, tokensAfter: 3, messagesRemoved: 1 };
+  const pending = deferred<unknown>();
+  wire = new Wire({ compact: () => pending.promise });
+  const session = await createSession();
+  const stop = new AbortController();
+  const compacting = session.compact({ signal: stop.signal });
+  stop.abort();
+  await settled();
+  const [asked] = wire.of('compact');
+  expect(wire.of('cancel')).toEqual([{ turnId: null, requestId: asked?.['requestId'] }]);
+  pending.reject({ code: 'REQUEST_CANCELLED', message: 'cancelled', retryable: false, source: 'agent' });
+  await expect(compacting).rejects.toMatchObject({ code: 'REQUEST_CANCELLED' });
+  await expect(session.compact({ signal: stop.signal })).rejects.toMatchObject({ code: 'REQUEST_CANCELLED' });
+  expect(wire.of('compact')).toHaveLength(1);
+  wire.remove();
+  wire = new Wire({ compact: () => outcome });
+  const late = new AbortController();
+  expect(await session.compact({ signal: late.signal })).toEqual(outcome);
+  late.abort();
+  await settled();
+  expect(wire.of('cancel')).toEqual([]);
 });

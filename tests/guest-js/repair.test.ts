@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { createSession, currentSession, type AgentEvent, type Session } from '../../guest-js/index.js';
+import { createSession, currentSession, resumeSession, Session, type AgentEvent } from '../../guest-js/index.js';
 import { mockAgent } from '../../guest-js/testing.js';
 import { completed, event, outcome, settled, started, text, Wire } from './wire.js';
 
@@ -121,6 +121,21 @@ describe('a message that is lost on the way', () => {
     await vi.advanceTimersByTimeAsync(10_000);
     expect(await turn.text()).toBe('a and more');
     expect(events.at(-1)).toMatchObject({ type: 'turnComplete', status: 'completed', sequence: 9 });
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test('also where the agent may not be asked for its session: the outcome ends the turn', async () => {
+    const denied = (): never => {
+      throw 'youyou-agent.current_session not allowed';
+    };
+    await open({ current_session: denied, attach: denied });
+    const turn = session.send('hi');
+    await settled();
+    wire.push(0, started(1));
+    wire.skip(0);
+    wire.outcome.resolve(outcome('completed', 3, { assistantOutput: 'a' }));
+    await vi.advanceTimersByTimeAsync(8_000);
+    expect(await turn.text()).toBe('a');
     expect(vi.getTimerCount()).toBe(0);
   });
 
@@ -382,5 +397,109 @@ describe('listening to a session', () => {
     expect(words(events)).toBe('unseen');
     stop();
     agent.remove();
+  });
+
+  test('goes on when another window has closed the session and resumed it', async () => {
+    const agent = mockAgent({ everyMs: 0 });
+    const here = await createSession();
+    const events: AgentEvent[] = [];
+    const stop = here.onEvent((item) => events.push(item));
+    await vi.advanceTimersByTimeAsync(0);
+    await Promise.all([agent.sendFromElsewhere('one'), vi.advanceTimersByTimeAsync(10)]);
+    await new Session(await here.info()).close();
+    await vi.advanceTimersByTimeAsync(30_000);
+    await resumeSession(here.id);
+    await vi.advanceTimersByTimeAsync(10_000);
+    await Promise.all([agent.sendFromElsewhere('two'), vi.advanceTimersByTimeAsync(10)]);
+    expect(words(events)).toBe('onetwo');
+    // Once more, with a turn that begins before anybody has looked.
+    await new Session(await here.info()).close();
+    await vi.advanceTimersByTimeAsync(10_000);
+    await resumeSession(here.id);
+    await Promise.all([agent.sendFromElsewhere('three'), vi.advanceTimersByTimeAsync(10_000)]);
+    expect(words(events)).toBe('onetwothree');
+    stop();
+    await vi.advanceTimersByTimeAsync(0);
+    expect({ subscriptions: agent.subscriptions, timers: vi.getTimerCount() }).toEqual({ subscriptions: 0, timers: 0 });
+    agent.remove();
+  });
+
+  test('attaches no more than the agent is asked when its subscription and the session are gone', async () => {
+    const gone = { code: 'SESSION_NOT_FOUND', message: 'gone', retryable: false, source: 'agent' };
+    let refuses = false;
+    await open({
+      ack: () => !refuses,
+      attach: () => {
+        if (refuses) throw gone;
+        return { subscription: 1, state: 'idle', lastSequence: 0 };
+      },
+    });
+    const stop = session.onEvent(() => undefined);
+    await settled();
+    refuses = true;
+    wire.info = null;
+    wire.push(0, started(1));
+    for (let n = 2; n <= 16; n += 1) wire.push(0, text('x', n));
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(wire.of('attach')).toHaveLength(2);
+    stop();
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test('hears the end of the turn that a close cuts off', async () => {
+    const agent = mockAgent({
+      everyMs: 0,
+      turns: [['half', { hold: true }]],
+      transport: (item) => (item.type === 'turnCancelled' ? { delayMs: 500 } : 'deliver'),
+    });
+    const here = await createSession();
+    const types: string[] = [];
+    here.onEvent((item) => types.push(item.type));
+    here.send('hi');
+    await vi.advanceTimersByTimeAsync(5);
+    const closing = here.close();
+    await vi.advanceTimersByTimeAsync(500);
+    await closing;
+    expect(types).toEqual(['turnStarted', 'textDelta', 'turnCancelled']);
+    await vi.advanceTimersByTimeAsync(0);
+    expect(vi.getTimerCount()).toBe(0);
+    agent.remove();
+  });
+
+  test('waits for that end no longer than a second, and only for a turn that runs', async () => {
+    await open();
+    session.onEvent(() => undefined);
+    await settled();
+    wire.push(0, started(1));
+    const closing = session.close();
+    await vi.advanceTimersByTimeAsync(1_000);
+    await closing;
+    expect(vi.getTimerCount()).toBe(0);
+    session.onEvent(() => undefined);
+    await settled();
+    await session.close();
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test('goes on when a close was denied, and ends with one that could not store everything', async () => {
+    const answers: unknown[] = [
+      'youyou-agent.close_session not allowed',
+      { code: 'STORAGE_ERROR', message: 'full', retryable: true, source: 'storage' },
+    ];
+    await open({
+      close_session: () => {
+        throw answers.shift();
+      },
+    });
+    const types: string[] = [];
+    session.onEvent((item) => types.push(item.type));
+    await settled();
+    await expect(session.close()).rejects.toMatchObject({ code: 'IPC_DENIED' });
+    wire.push(0, started(1), completed(2));
+    expect(types).toEqual(['turnStarted', 'turnComplete']);
+    await expect(session.close()).rejects.toMatchObject({ code: 'STORAGE_ERROR' });
+    wire.push(0, started(3));
+    expect(types).toHaveLength(2);
+    expect(vi.getTimerCount()).toBe(0);
   });
 });

@@ -102,6 +102,30 @@ describe('reading a turn', () => {
     expect(pieces).toEqual(['a', 'b']);
   });
 
+  test('a text stream that waits is left at once', async () => {
+    await open();
+    const turn = session.send('hi');
+    const reader = turn.textStream[Symbol.asyncIterator]();
+    wire.push(0, started(1));
+    const waiting = reader.next();
+    await settled();
+    expect(await reader.return?.()).toEqual({ done: true, value: undefined });
+    expect(await waiting).toEqual({ done: true, value: undefined });
+    wire.push(0, text('a', 2), completed(3, 'a'));
+    expect(await turn.text()).toBe('a');
+  });
+
+  test('reads that wait at the same time each get the next event', async () => {
+    await open();
+    const reader = session.send('hi')[Symbol.asyncIterator]();
+    const reads = Promise.all([reader.next(), reader.next(), reader.next(), reader.next()]);
+    await settled();
+    wire.push(0, started(1));
+    await settled();
+    wire.push(0, text('a', 2), completed(3, 'a'));
+    expect((await reads).map(({ value }) => value?.type)).toEqual(['turnStarted', 'textDelta', 'turnComplete', undefined]);
+  });
+
   test('listeners hear their own type, all types, and nothing after off', async () => {
     await open();
     const turn = session.send('hi');
@@ -272,6 +296,15 @@ describe('cancelling', () => {
     expect(await collect(turn)).toEqual({ events: [], error: null });
     expect(await turn.result()).toMatchObject({ status: 'cancelled', turnId: '' });
     expect(wire.of('send_message')).toEqual([]);
+  });
+
+  test('with a signal that has fired already cancels a turn that runs', async () => {
+    await open();
+    const turn = await session.activeTurn({ signal: AbortSignal.abort() });
+    await settled();
+    expect(wire.of('cancel')).toEqual([{ turnId: 't', requestId: null }]);
+    wire.push(0, started(1), cancelled(2));
+    expect((await turn?.result())?.status).toBe('cancelled');
   });
 
   test('that the agent could not be told can be repeated', async () => {
