@@ -50,7 +50,7 @@ export const en = {
     tokensInOut: (input: string, output: string) => `${input} in · ${output} out`,
     cached: (count: string) => `${count} from the cache`,
     compactNow: 'Compact now',
-    compacting: 'Compacting…',
+    compactStop: 'Compacting… Stop',
     compactHint: 'Older messages are summarised on their own when the context fills up.',
     vision: 'images',
     tools: 'tools',

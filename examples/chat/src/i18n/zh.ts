@@ -52,7 +52,7 @@ export const zh: Texts = {
     tokensInOut: (input, output) => `输入 ${input} · 输出 ${output}`,
     cached: (count) => `其中 ${count} 来自缓存`,
     compactNow: '立即压缩',
-    compacting: '正在压缩…',
+    compactStop: '正在压缩… 停止',
     compactHint: '上下文将满时，较早的消息会自动生成摘要。',
     vision: '图片',
     tools: '工具',

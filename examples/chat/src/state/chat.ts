@@ -134,12 +134,12 @@ class Chat {
   }
 
   /** Makes the context of the session on screen smaller now. */
-  async compact(): Promise<void> {
+  async compact(signal: AbortSignal): Promise<void> {
     const { shown } = this.state.get()
     const session = await this.#opened(shown)
     if (!session) return
     const before = shown.view.get().contextTokens
-    const outcome = await session.compact()
+    const outcome = await session.compact({ signal })
     const info = await session.info()
     shown.view.patch({ contextTokens: info.contextTokens, contextWindow: info.contextWindow })
     if (outcome.tokensAfter < (before ?? Infinity)) {

@@ -119,7 +119,7 @@ function fail(rows: Item[], newest: AssistantItem | undefined, state: TurnState)
   rows.push({ kind: 'error', key: `${turnId}:error`, turnId, error, retry })
 }
 
-/** Nothing of such a turn was stored, so there is nothing to run again: the text is sent anew. */
+/** Nothing of such a turn was stored; sent anew, its text survives a close in between, too. */
 function retryFor(code: string, answered: boolean): 'retry' | 'send' {
   return !answered && (code === 'HOOK_ABORTED' || code === 'STORAGE_ERROR') ? 'send' : 'retry'
 }

@@ -55,13 +55,16 @@ export function ContextMeter({ view }: { view: ThreadView }) {
 
 function MeterPanel({ view, used, window }: { view: ThreadView; used: number; window: number }) {
   const { t } = useTexts()
-  const [busy, setBusy] = useState(false)
+  const [running, setRunning] = useState<AbortController | null>(null)
   const compact = () => {
-    setBusy(true)
+    const stop = new AbortController()
+    setRunning(stop)
     chat
-      .compact()
-      .catch((error: unknown) => toast(factsOf(error).message))
-      .finally(() => setBusy(false))
+      .compact(stop.signal)
+      .catch((error: unknown) => {
+        if (!stop.signal.aborted) toast(factsOf(error).message)
+      })
+      .finally(() => setRunning(null))
   }
   return (
     <div className="meter-panel">
@@ -75,12 +78,12 @@ function MeterPanel({ view, used, window }: { view: ThreadView; used: number; wi
       <button
         type="button"
         className="button"
-        disabled={busy || view.turn !== null}
+        disabled={view.turn !== null}
         data-testid="compact-button"
-        onClick={compact}
+        onClick={running ? () => running.abort() : compact}
       >
-        {busy && <span className="spinner" />}
-        {busy ? t.header.compacting : t.header.compactNow}
+        {running && <span className="spinner" />}
+        {running ? t.header.compactStop : t.header.compactNow}
       </button>
     </div>
   )
