@@ -86,6 +86,19 @@ onStage("requests in the real window", { shared: true }, (stage) => {
     assert.ok(await stage.chat.browser.find('[data-testid="compaction-divider"]'), "the thread says where it was made smaller");
   });
 
+  stage.promise("the context is made smaller by hand, and the thread says where", async () => {
+    const { chat } = stage;
+    for (const text of ["hello", "list files", "hello"]) await chat.ask(text);
+    await chat.press("context-meter");
+    await stage.photograph("context-meter");
+    await chat.press("compact-button");
+    await chat.element("compaction-divider");
+    await chat.press("context-meter");
+    await stage.photograph("compacted");
+    const { reply } = await chat.ask("hello again");
+    assert.equal(reply.at(-1).kind, "message-assistant");
+  });
+
   // F16
   stage.promise("a burst of 20,000 pieces arrives whole, and the page stays responsive", async () => {
     const { chat } = stage;
