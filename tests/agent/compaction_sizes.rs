@@ -171,3 +171,25 @@ async fn a_message_that_fills_most_of_the_window_leaves_results_and_answers_thei
     }
     rig.epilogue().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_compaction_by_hand_frees_half_of_what_can_go_however_large_the_rest_is() {
+    for described in [0, 8_000] {
+        let provider = well_summarised(provider_with_window(100_000));
+        let storage = storage_with(marked_turns(10, 200));
+        let tool = RecordingTool::read_only("read").parameters(serde_json::json!({
+            "type": "object", "description": "x".repeat(described * 4)
+        }));
+        let config = AgentConfig {
+            tool_definitions_in_prompt: false,
+            ..compacting()
+        };
+        let rig = Rig::resumed(provider, config, storage, STORED, |b| b.tool(tool)).await;
+        let outcome = rig.session.compact().await.unwrap();
+        assert!(
+            (8..=16).contains(&outcome.messages_removed),
+            "{described}: {outcome:?}"
+        );
+        rig.epilogue().await;
+    }
+}

@@ -81,6 +81,13 @@ pub(crate) fn unmovable(context: &Context) -> u64 {
     context.fixed_tokens().saturating_add(pinned)
 }
 
+/// What the context may cost after a compaction, in tokens: the limit, or more where what
+/// cannot go fills most of the window. Half of the rest is left to the others then; with less
+/// each step would cut them to nothing.
+pub(crate) fn goal(window: u64, limit: u64, unmovable: u64) -> u64 {
+    limit.max(unmovable + window.saturating_sub(unmovable) / 2)
+}
+
 /// Decides what goes. `None`: nothing can be freed.
 pub(crate) fn plan(context: &Context, target: Target) -> Option<Plan> {
     let units = units(context);

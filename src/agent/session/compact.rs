@@ -9,6 +9,7 @@ use super::{SessionInner, Work};
 use crate::agent::catalog::Model;
 use crate::agent::compaction::{self, Attempt, CompactOutcome, Compaction};
 use crate::agent::contain::{self, lock};
+use crate::agent::context::compact;
 use crate::agent::error::AgentError;
 use crate::agent::storage::{SessionEventKind, SessionMetadata};
 
@@ -43,9 +44,11 @@ impl SessionInner {
         work.prepare(self, model, &[]);
         let tokens_before = work.context.estimated_tokens();
         let messages_before = work.context.message_count();
-        // Whatever the size, half of it is to be freed.
-        let wanted =
-            compaction::threshold(&self.core, model).min(work.context.estimated_tokens() / 2);
+        // Whatever the size, half of what can be freed is to go.
+        let unmovable = compact::unmovable(&work.context);
+        let limit = compaction::threshold(&self.core, model);
+        let wanted = compact::goal(model.window(), limit, unmovable)
+            .min(unmovable + tokens_before.saturating_sub(unmovable) / 2);
         let compaction = Compaction {
             core: &self.core,
             session_id: &self.id,

@@ -253,11 +253,11 @@ impl TurnRun {
         // provider's own count.
         let estimated = context.estimated_tokens();
         let by_estimate = |tokens: u64| tokens * estimated / context.tokens().max(1);
-        // What cannot go may fill most of the window: half of the rest is left to the others,
-        // or each step would cut them to nothing.
-        let unmovable = compact::unmovable(context);
-        let rest = by_estimate(self.model.window()).saturating_sub(unmovable);
-        let wanted = by_estimate(limit).max(unmovable + rest / 2);
+        let wanted = compact::goal(
+            by_estimate(self.model.window()),
+            by_estimate(limit),
+            compact::unmovable(context),
+        );
         if estimated <= wanted {
             return Ok(false);
         }
