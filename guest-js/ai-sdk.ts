@@ -22,6 +22,7 @@ import type {
   UIMessageChunk,
 } from 'ai' with { 'resolution-mode': 'import' };
 import { contentOf, refused } from './ai-sdk/content.js';
+import { ChatMemory } from './ai-sdk/memory.js';
 import { toUIMessageStream } from './ai-sdk/stream.js';
 import { createSession, currentSession } from './client.js';
 import type { AgentError } from './error.js';
@@ -62,10 +63,6 @@ export class AgentChatTransport<MESSAGE extends UIMessage = UIMessage> implement
   readonly #session: AgentChatTransportOptions['session'];
   readonly #sendOptions: Omit<SendOptions, 'signal'>;
   #opening: Promise<Session> | null = null;
-  /** The newest message that was sent, and its newest turn. */
-  #newest: { chatId: string; messageId: string | undefined; turn: Turn; signal: AbortSignal | undefined } | null = null;
-  /** The newest attempt to resume. */
-  #resuming: { chatId: string } | null = null;
 
   constructor(options: AgentChatTransportOptions = {}) {
     this.#session = options.session;
@@ -81,36 +78,24 @@ export class AgentChatTransport<MESSAGE extends UIMessage = UIMessage> implement
     if (trigger === 'submit-message' && message?.role !== 'user') {
       throw refused('the last message is not the user\'s; tools run in the agent, so there is nothing to send back');
     }
-    const newest = this.#newest?.chatId === chatId ? this.#newest : null;
+    const chat = ChatMemory.of(chatId);
+    const open = await this.#find(chatId);
+    const isOfSession = chat.newest?.turn.id === null || chat.newest?.turn.sessionId === open?.id;
+    const newest = isOfSession ? chat.newest : null;
     if (trigger === 'regenerate-message' && newest && newest.messageId !== message?.id) {
       throw refused('only the newest message can be run again; send the older one as a new message');
     }
     const sends = trigger === 'submit-message' || (newest?.turn.id === null && message?.role === 'user');
     const content = sends && message ? contentOf(message) : null;
-    const session = (await this.#find(chatId)) ?? (await this.#create());
-    await this.#untilStopped(signal);
+    const session = open ?? (await this.#create());
+    await chat.untilStopped(signal);
     const turn =
       content === null
         ? session.retry({ signal })
         : session.send(content, { ...this.#sendOptions, ...sendOptionsOf(body), signal });
-    this.#newest = { chatId, messageId: message?.id, turn, signal };
+    chat.follow(turn, signal);
+    chat.newest = { messageId: message?.id, turn };
     return toUIMessageStream(turn);
-  }
-
-  /** The SDK is ready as soon as it stopped a turn; the agent is when a running tool has ended, too. */
-  async #untilStopped(signal: AbortSignal | undefined): Promise<void> {
-    if (!this.#newest?.signal?.aborted || signal?.aborted) return;
-    const ended = this.#newest.turn.result().then(
-      () => undefined,
-      () => undefined,
-    );
-    let aborted = (): void => undefined;
-    const stopped = new Promise<void>((resolve) => {
-      aborted = resolve;
-      signal?.addEventListener('abort', aborted, { once: true });
-    });
-    await Promise.race([ended, stopped]);
-    signal?.removeEventListener('abort', aborted);
   }
 
   /** Attaches to the running turn of a chat, if there is one. Called by the SDK. */
@@ -118,22 +103,30 @@ export class AgentChatTransport<MESSAGE extends UIMessage = UIMessage> implement
     options: Parameters<ChatTransport<MESSAGE>['reconnectToStream']>[0],
   ): Promise<ReadableStream<UIMessageChunk> | null> {
     const { chatId, abortSignal } = options;
-    const attempt = { chatId };
-    this.#resuming = attempt;
+    const chat = ChatMemory.of(chatId);
+    const attempt = {};
+    chat.resuming = attempt;
     const stop = new AbortController();
-    const stopped = (): void => {
+    let turn: Turn | null | undefined;
+    let isReplaced = false;
+    const givenUp = (): void => {
       // The SDK gives up a resume also for a newer one, which it begins in the same task:
       // that is no wish to stop the turn.
       queueMicrotask(() => {
-        const isReplaced = this.#resuming !== attempt && this.#resuming?.chatId === chatId;
-        if (!isReplaced) stop.abort();
+        isReplaced = chat.resuming !== attempt;
+        if (isReplaced) turn?.leave();
+        else stop.abort();
       });
     };
-    if (abortSignal?.aborted) stopped();
-    else abortSignal?.addEventListener('abort', stopped, { once: true });
+    abortSignal?.addEventListener('abort', givenUp, { once: true });
+    if (abortSignal?.aborted) givenUp();
     const session = await this.#find(chatId);
-    const turn = await session?.activeTurn({ signal: stop.signal });
-    return turn ? toUIMessageStream(turn) : null;
+    if (isReplaced) return null;
+    turn = await session?.activeTurn({ signal: stop.signal });
+    if (!turn) return null;
+    if (isReplaced) turn.leave();
+    chat.follow(turn, stop.signal);
+    return toUIMessageStream(turn);
   }
 
   async #find(chatId: string): Promise<Session | null> {

@@ -44,7 +44,7 @@ export interface ResumeSessionOptions {
  *
  * # Errors
  * `SESSION_BUSY` while another is open (unless `replace`) or takes too long to open,
- * `MODEL_NOT_SUPPORTED`, `HOOK_ABORTED`.
+ * `MODEL_NOT_SUPPORTED`, `HOOK_ABORTED`, `AGENT_SHUT_DOWN`.
  */
 export async function createSession(options: CreateSessionOptions = {}): Promise<Session> {
   const config: SessionConfig = defined(options);
@@ -57,7 +57,7 @@ export async function createSession(options: CreateSessionOptions = {}): Promise
  * # Errors
  * `SESSION_NOT_FOUND`, `SESSION_BUSY` while another is open (unless `replace`) or takes too
  * long to open, `MODEL_NOT_SUPPORTED` if its model is gone and no other is named,
- * `HOOK_ABORTED`, `STORAGE_ERROR`.
+ * `HOOK_ABORTED`, `STORAGE_ERROR`, `AGENT_SHUT_DOWN`.
  */
 export async function resumeSession(sessionId: string, options: ResumeSessionOptions = {}): Promise<Session> {
   return new Session(await settle(commands.resumeSession(sessionId, defined(options))));

@@ -13,16 +13,24 @@ const SILENCE_MS = 2_000;
 /** Silence between turns, in milliseconds, after which the agent is asked whether one began unseen. */
 const IDLE_CHECK_MS = 10_000;
 
-/** How long the last event of a turn that a close cut off is waited for, in milliseconds. */
-const LAST_EVENT_MS = 1_000;
+/** The longest time between two looks for a session that is not open, in milliseconds. */
+const CLOSED_CHECK_MS = 60_000;
+
+/** Silence, in milliseconds, after which the rest of a turn that a close cut off is given up. */
+const REST_MS = 1_000;
 
 /** One feed of a session's events, from now on. It outlasts a close: the session may be resumed. */
 export class Listening {
   readonly #sessionId: string;
   readonly #feed: Feed;
-  #open = true;
+  /** Looks in a row that found the session not open. */
+  #closedChecks = 0;
   #insideTurn = false;
-  #turnEnded: (() => void) | null = null;
+  /** The turn that ended last. */
+  #ended: string | null = null;
+  /** Up to this number the agent has nothing more for this session. */
+  #nothingUpTo = 0;
+  #delivered: (() => void) | null = null;
 
   constructor(sessionId: string, deliver: (event: AgentEvent) => void) {
     this.#sessionId = sessionId;
@@ -30,18 +38,23 @@ export class Listening {
       accepts: (event) => event.sessionId === sessionId,
       deliver: (event) => {
         this.#insideTurn = !isTerminal(event);
+        if (isTerminal(event)) this.#ended = event.turnId;
         deliver(event);
-        if (!this.#insideTurn) this.#turnEnded?.();
+        this.#delivered?.();
       },
-      patience: () => (this.#open && this.#insideTurn ? SILENCE_MS : IDLE_CHECK_MS),
+      patience: () => this.#patience(),
       isBehind: (info, last) => {
-        const wasOpen = this.#open;
-        this.#open = info?.sessionId === sessionId;
+        const wasOpen = this.#closedChecks === 0;
+        const isOpen = info?.sessionId === sessionId;
+        this.#closedChecks = isOpen ? 0 : this.#closedChecks + 1;
         // The agent ended what was subscribed before the session was closed and resumed.
-        return info !== null && this.#open && (!wasOpen || info.lastSequence > (last ?? 0));
+        return isOpen && (!wasOpen || info.lastSequence > Math.max(last ?? 0, this.#nothingUpTo));
       },
       knowsEnd: () => false,
-      stuck: () => undefined,
+      // Numbers belong to the agent: what brought nothing were events of another session.
+      stuck: (_repairs, info) => {
+        this.#nothingUpTo = info?.lastSequence ?? 0;
+      },
     });
   }
 
@@ -57,23 +70,32 @@ export class Listening {
     }
   }
 
-  /** Ends when the session was closed: the last event of its turn may still be on its way. */
-  async finish(): Promise<void> {
-    if (this.#insideTurn) {
-      let timer: ReturnType<typeof setTimeout> | undefined;
-      await new Promise<void>((resolve) => {
-        this.#turnEnded = resolve;
-        timer = setTimeout(resolve, LAST_EVENT_MS);
-      });
-      clearTimeout(timer);
+  /** Ends after a close, which cut off `turnId`: the rest of that turn may still be on its way. */
+  async finish(turnId: string | null): Promise<void> {
+    while (this.#insideTurn || (turnId !== null && turnId !== this.#ended)) {
+      if (!(await this.#deliversWithin(REST_MS))) break;
     }
     this.#feed.close();
   }
 
   /** Ends at once. */
   close(): void {
-    this.#turnEnded?.();
     this.#feed.close();
+  }
+
+  #patience(): number {
+    if (this.#closedChecks > 0) return Math.min(IDLE_CHECK_MS * 2 ** (this.#closedChecks - 1), CLOSED_CHECK_MS);
+    return this.#insideTurn ? SILENCE_MS : IDLE_CHECK_MS;
+  }
+
+  async #deliversWithin(ms: number): Promise<boolean> {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const delivered = await new Promise<boolean>((resolve) => {
+      this.#delivered = () => resolve(true);
+      timer = setTimeout(() => resolve(false), ms);
+    });
+    clearTimeout(timer);
+    return delivered;
   }
 }
 

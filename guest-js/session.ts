@@ -59,9 +59,9 @@ export class Session implements AsyncDisposable {
   /**
    * Sends a message and returns its turn at once.
    *
-   * A refusal (`SESSION_BUSY` while a turn runs, `SESSION_NOT_FOUND` once closed,
-   * `INVALID_INPUT`, `CONTENT_NOT_SUPPORTED`, `SKILL_NOT_FOUND`, `MODEL_NOT_SUPPORTED`)
-   * surfaces in the turn; nothing was stored then.
+   * A refusal (`SESSION_BUSY` while a turn or a compaction runs, `SESSION_NOT_FOUND` once
+   * closed, `INVALID_INPUT`, `CONTENT_NOT_SUPPORTED`, `SKILL_NOT_FOUND`,
+   * `MODEL_NOT_SUPPORTED`, `AGENT_SHUT_DOWN`) surfaces in the turn; nothing was stored then.
    *
    * @param input text, or blocks of text, images and files.
    */
@@ -84,7 +84,8 @@ export class Session implements AsyncDisposable {
    * `STORAGE_ERROR`) runs like a new one.
    *
    * A refusal (`INVALID_INPUT` where the last turn was answered or there is none,
-   * `SESSION_BUSY`, `SESSION_NOT_FOUND`, `MODEL_NOT_SUPPORTED`) surfaces in the turn.
+   * `SESSION_BUSY`, `SESSION_NOT_FOUND`, `MODEL_NOT_SUPPORTED`, `AGENT_SHUT_DOWN`) surfaces in
+   * the turn.
    */
   retry(options: { signal?: AbortSignal | undefined } = {}): Turn {
     const requestId = newRequestId();
@@ -113,7 +114,7 @@ export class Session implements AsyncDisposable {
    * takes both without doubling anything.
    *
    * It outlasts a close in another window: when the session is resumed, its events come
-   * again within ten seconds. Where listening cannot begin (the session is not open, the
+   * again within a minute, none is left out. Where listening cannot begin (the session is not open, the
    * command is denied) the error is reported as uncaught.
    *
    * @returns a function that ends it.
@@ -153,9 +154,9 @@ export class Session implements AsyncDisposable {
    * Makes the context smaller now, without waiting for the threshold. The signal cancels it.
    *
    * # Errors
-   * `SESSION_BUSY` while a turn runs, `SESSION_NOT_FOUND` once closed, `MODEL_NOT_SUPPORTED`,
-   * `HOOK_ABORTED`, `REQUEST_CANCELLED`, `STORAGE_ERROR`. After an error the context is what it
-   * was.
+   * `SESSION_BUSY` while a turn or another compaction runs, `SESSION_NOT_FOUND` once closed,
+   * `MODEL_NOT_SUPPORTED`, `HOOK_ABORTED`, `REQUEST_CANCELLED`, `STORAGE_ERROR`,
+   * `AGENT_SHUT_DOWN`. After an error the context is what it was.
    */
   async compact(options: { signal?: AbortSignal | undefined } = {}): Promise<CompactOutcome> {
     const { signal } = options;
@@ -176,11 +177,12 @@ export class Session implements AsyncDisposable {
    * hear the end of the turn first.
    *
    * # Errors
-   * `STORAGE_ERROR` saying what could not be stored, `AGENT_SHUT_DOWN`: the session is closed
-   * all the same. `IPC_DENIED`, `IPC_ERROR`: it is still open.
+   * `STORAGE_ERROR` saying what could not be stored: the session is closed all the same.
+   * `IPC_DENIED`, `IPC_ERROR`: it is still open.
    */
   async close(): Promise<void> {
     let failure: unknown = null;
+    const running = this.#listening && (await runningTurn(this.id));
     try {
       await settle(commands.closeSession(this.id));
     } catch (error) {
@@ -189,7 +191,7 @@ export class Session implements AsyncDisposable {
     }
     const listening = this.#listening;
     this.#listening = null;
-    await listening?.finish();
+    await listening?.finish(running);
     if (failure !== null) throw failure;
   }
 
@@ -209,11 +211,17 @@ export class Session implements AsyncDisposable {
   }
 }
 
+/** The turn that a close cuts off. */
+async function runningTurn(sessionId: string): Promise<string | null> {
+  const info = await settle(commands.currentSession()).catch(() => null);
+  return info?.sessionId === sessionId ? (info.turnId ?? null) : null;
+}
+
 function cancelledAhead(): AgentError {
   return new AgentError({
     code: 'REQUEST_CANCELLED',
     message: 'the compaction was cancelled before it began',
-    retryable: false,
+    retryable: true,
     source: 'agent',
   });
 }

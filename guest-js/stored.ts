@@ -62,7 +62,7 @@ export async function renameSession(sessionId: string, title: string): Promise<v
  * Deletes a stored session for good.
  *
  * # Errors
- * `SESSION_BUSY` for the open session, `SESSION_NOT_FOUND`, `STORAGE_ERROR`, and `IPC_DENIED`
+ * `SESSION_BUSY` for a session that is open or being resumed, `SESSION_NOT_FOUND`, `STORAGE_ERROR`, and `IPC_DENIED`
  * unless the app allows `youyou-agent:allow-delete-session`, which is not part of the default permission.
  */
 export async function deleteSession(sessionId: string): Promise<void> {

@@ -101,7 +101,7 @@ export class Turn implements AsyncIterable<AgentEvent> {
       accepts: (event) => this.#turnId === null || event.turnId === this.#turnId,
       patience: () => (this.#ended || this.#turnId === null ? null : SILENCE_MS),
       isBehind: (info, last) => this.#isBehind(info, last),
-      knowsEnd: () => this.#outcome !== null,
+      knowsEnd: () => this.#outcome !== null || this.#outcomeError !== null,
       stuck: (repairs, info) => this.#stuck(repairs, info),
     });
     const { signal } = origin;
@@ -192,6 +192,12 @@ export class Turn implements AsyncIterable<AgentEvent> {
    */
   [Symbol.asyncIterator](): AsyncIterator<AgentEvent, undefined> {
     return this.#queue.read();
+  }
+
+  /** @internal Stops listening; the turn goes on, and iterating it ends here. */
+  leave(): void {
+    this.#feed.close();
+    this.#queue.end(null);
   }
 
   async #open(): Promise<void> {

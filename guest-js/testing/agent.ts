@@ -44,6 +44,10 @@ export class MockAgent {
   /** Requests that were cancelled before they arrived. */
   readonly #cancelledAhead = new Set<string>();
   #open: StoredSession | null = null;
+  /** The close that is under way. */
+  #closing: Promise<void> | null = null;
+  #compaction: { requestId: unknown; stop: AbortController } | null = null;
+  #removed = false;
   #sessionCount = 0;
 
   /** @internal Use {@link mockAgent}. */
@@ -89,6 +93,7 @@ export class MockAgent {
 
   /** Takes the mock out of the page; a running turn is cancelled, and the page still hears of its end. */
   remove(): void {
+    this.#removed = true;
     this.#turns.cancel(null);
     this.#page.remove(this.#turns.running?.ended);
   }
@@ -96,6 +101,7 @@ export class MockAgent {
   async #answer(command: string, args: Args): Promise<unknown> {
     const { latencyMs = 0 } = this.#script;
     if (latencyMs > 0) await new Promise((resolve) => setTimeout(resolve, latencyMs));
+    if (this.#removed) throw 'the mock agent was removed';
     const name = command.startsWith(PREFIX) ? command.slice(PREFIX.length) : null;
     this.calls.push({ command: name ?? command, args });
     const failure = this.#script.failCommand?.(name ?? command, args);
@@ -134,7 +140,7 @@ export class MockAgent {
       required: ['subscription', 'sequence'],
       run: ({ subscription }) => this.#log.has(subscription as number),
     },
-    compact: { required: ['sessionId'], run: (args) => this.#compact(this.#opened(args['sessionId']), args) },
+    compact: { required: ['sessionId'], run: (args) => this.#compact(args) },
     close_session: { required: ['sessionId'], run: ({ sessionId }) => this.#close(this.#opened(sessionId)) },
     session_history: {
       required: ['sessionId'],
@@ -149,7 +155,9 @@ export class MockAgent {
     rename_session: {
       required: ['sessionId', 'title'],
       run: ({ sessionId, title }) => {
-        this.#store.get(sessionId).title = title as string;
+        const words = (title as string).trim().replace(/\s+/g, ' ');
+        if (words === '') refuse('INVALID_INPUT', 'the title is empty');
+        this.#store.get(sessionId).title = words;
       },
     },
     delete_session: { required: ['sessionId'], run: ({ sessionId }) => this.#delete(sessionId as string) },
@@ -183,7 +191,15 @@ export class MockAgent {
   }
 
   async #close(session: StoredSession): Promise<void> {
+    if (this.#closing) return this.#closing;
+    this.#closing = this.#closeNow(session);
+    await this.#closing;
+    this.#closing = null;
+  }
+
+  async #closeNow(session: StoredSession): Promise<void> {
     this.#turns.cancel(null);
+    this.#stopCompaction();
     await this.#turns.running?.ended;
     if (session.events.length === 0) this.#store.delete(session.sessionId);
     this.#log.closeSession(session.sessionId);
@@ -207,6 +223,7 @@ export class MockAgent {
     options: unknown,
     requestId: string | null,
   ): string {
+    this.#idle(session.sessionId);
     const { modelId = null } = (options ?? {}) as { modelId?: string | null };
     const newModel = modelId === null ? session.modelId : this.#store.model(modelId);
     const { turnId } = this.#turns.begin(session, content, retry);
@@ -228,7 +245,9 @@ export class MockAgent {
   }
 
   #cancel({ turnId, requestId }: Args): boolean {
-    if (turnId != null || requestId == null) return this.#turns.cancel((turnId ?? null) as string | null);
+    if (turnId != null) return this.#turns.cancel(turnId as string);
+    if (requestId == null) return this.#turns.cancel(null) || this.#stopCompaction();
+    if (this.#compaction?.requestId === requestId) return this.#stopCompaction();
     const started = this.#requests.get(requestId as string);
     if (started !== undefined) return this.#turns.cancel(started);
     this.#cancelledAhead.add(requestId as string);
@@ -244,13 +263,21 @@ export class MockAgent {
     return { subscription, state, turnId, lastSequence };
   }
 
-  #compact(session: StoredSession, { requestId }: Args): CompactOutcome {
-    if (this.#cancelledAhead.delete(requestId as string)) refuse('REQUEST_CANCELLED', 'the compaction was cancelled');
+  async #compact({ sessionId, requestId }: Args): Promise<CompactOutcome> {
+    const session = this.#idle(sessionId);
     if (this.#turns.running) refuse('SESSION_BUSY', 'a turn is running; wait for its end or cancel it');
-    const tokensBefore = contextTokens(session);
-    if (session.events.length === 0) return { tokensBefore, tokensAfter: tokensBefore, messagesRemoved: 0 };
-    const tokensAfter = Math.ceil(tokensBefore / 4);
-    return { method: 'summarized', tokensBefore, tokensAfter, messagesRemoved: messageCount(session) };
+    const stop = new AbortController();
+    if (this.#cancelledAhead.delete(requestId as string)) stop.abort();
+    this.#compaction = { requestId, stop };
+    await pause(this.#script.compactMs ?? 0, stop.signal);
+    this.#compaction = null;
+    if (stop.signal.aborted) refuse('REQUEST_CANCELLED', 'the compaction was cancelled');
+    return this.#store.compact(session);
+  }
+
+  #stopCompaction(): boolean {
+    this.#compaction?.stop.abort();
+    return this.#compaction !== null;
   }
 
   #delete(sessionId: string): void {
@@ -264,7 +291,7 @@ export class MockAgent {
       sessionId: session.sessionId,
       ...(session.title !== '' ? { title: session.title } : {}),
       modelId: session.modelId,
-      state: running ? (running.run.cancelled ? 'cancelling' : 'running') : 'idle',
+      state: running ? (running.run.cancelled ? 'cancelling' : 'running') : this.#compaction ? 'compacting' : 'idle',
       ...(running ? { turnId: running.turnId } : {}),
       lastSequence: this.#log.lastSequence,
       contextTokens: contextTokens(session),
@@ -278,6 +305,26 @@ export class MockAgent {
     if (this.#open && this.#open.sessionId === sessionId) return this.#open;
     return refuse('SESSION_NOT_FOUND', `the session "${String(sessionId)}" is not open`);
   }
+
+  /** The open session, which neither is being closed nor compacted. */
+  #idle(sessionId: unknown): StoredSession {
+    const session = this.#opened(sessionId);
+    if (this.#closing) refuse('SESSION_NOT_FOUND', 'the session is closed; resume it or create another');
+    if (this.#compaction) refuse('SESSION_BUSY', 'the context is being compacted; wait for its end or cancel it');
+    return session;
+  }
+}
+
+/** Waits, until the signal fires. */
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted || ms === 0) return resolve();
+    const timer = setTimeout(resolve, ms);
+    signal.addEventListener('abort', () => {
+      clearTimeout(timer);
+      resolve();
+    }, { once: true });
+  });
 }
 
 function blocksOf(content: MessageContent): ContentBlock[] {

@@ -71,9 +71,11 @@ export class MockLog {
     this.#page.send(subscription.channel, { index: subscription.index, end: true });
   }
 
-  /** Ends what is subscribed to a session. */
+  /** Ends what is subscribed to a session; what is subscribed to a turn ends with that. */
   closeSession(sessionId: string): void {
-    for (const { id, sessionId: of } of [...this.#subscriptions.values()]) if (of === sessionId) this.unsubscribe(id);
+    for (const { id, sessionId: of, turnId } of [...this.#subscriptions.values()]) {
+      if (of === sessionId && turnId === undefined) this.unsubscribe(id);
+    }
   }
 
   /** Forgets all subscriptions without a word, as when the agent finds that a page is gone. */

@@ -74,11 +74,11 @@ export class MockPage {
     this.#callbacks.clear();
   }
 
-  /** Puts the page back as it was; callbacks are forgotten after `last`. */
+  /** Puts the page back as it was; callbacks are forgotten once `last` and what it sent have gone out. */
   remove(last?: Promise<unknown>): void {
     this.#restore();
     this.#removed = true;
-    if (last) void last.finally(() => this.#callbacks.clear());
+    if (last) void last.finally(() => setTimeout(() => this.#callbacks.clear(), 0));
     else this.#callbacks.clear();
   }
 }

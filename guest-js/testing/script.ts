@@ -7,6 +7,7 @@ import type {
   AgentEvent,
   ContentBlock,
   ErrorCode,
+  ErrorSource,
   JsonValue,
   ModelEntry,
   SessionEvent,
@@ -115,6 +116,8 @@ export interface MockScript {
   tools?: ToolInfo[];
   /** The skills that `listSkills` shows; an unknown `/name` is refused once there are any. */
   skills?: SkillInfo[];
+  /** Milliseconds a compaction takes; default 0. */
+  compactMs?: number;
   /** Stored sessions. */
   sessions?: MockSession[];
   /** Usage that every turn reports. */
@@ -133,11 +136,27 @@ export interface MockScript {
 export function errorOf(error: MockError): AgentErrorData {
   return {
     message: `${error.code} (scripted)`,
-    retryable: error.code === 'SESSION_BUSY' || error.code === 'PROVIDER_ERROR',
-    source: error.code === 'PROVIDER_ERROR' ? 'provider' : error.code.startsWith('TOOL_') ? 'tool' : 'agent',
+    retryable: RETRYABLE.has(error.code),
+    source: SOURCES[error.code] ?? (error.code.startsWith('TOOL_') ? 'tool' : 'agent'),
     ...error,
   };
 }
+
+/** As the agent has it; a provider's error is retryable by its kind, most of them are. */
+const RETRYABLE: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'SESSION_BUSY',
+  'PROVIDER_ERROR',
+  'TOOL_TIMEOUT',
+  'STORAGE_ERROR',
+  'REQUEST_CANCELLED',
+]);
+
+const SOURCES: Partial<Record<ErrorCode, ErrorSource>> = {
+  PROVIDER_ERROR: 'provider',
+  STORAGE_ERROR: 'storage',
+  HOOK_ABORTED: 'plugin',
+  PLUGIN_INIT_FAILED: 'plugin',
+};
 
 /** Refuses a command. */
 export function refuse(code: MockError['code'], message: string): never {

@@ -2,7 +2,7 @@
  * The mock agent's stored sessions and its models.
  */
 
-import type { ContentBlock, HistoryPage, ListPage, ModelEntry, SessionEvent, SessionSummary, Usage } from '../bindings.js';
+import type { CompactOutcome, ContentBlock, HistoryPage, ListPage, ModelEntry, SessionEvent, SessionSummary, Usage } from '../bindings.js';
 import { refuse, type MockScript, type MockSessionEvent } from './script.js';
 
 const MOCK_MODEL: ModelEntry = {
@@ -80,6 +80,19 @@ export class MockStore {
     session.events.push({ index: session.events.length, timestamp, turnId, ...event } as SessionEvent);
   }
 
+  /** Makes a session's context a quarter as large. */
+  compact(session: StoredSession): CompactOutcome {
+    const tokensBefore = contextTokens(session);
+    if (session.events.length === 0) return { tokensBefore, tokensAfter: tokensBefore, messagesRemoved: 0 };
+    const tokensAfter = Math.ceil(tokensBefore / 4);
+    const method = 'summarized';
+    const boundary = session.events.length;
+    const summary = '[Summary of the conversation so far]';
+    const record = { method, summary, boundary, tokensBefore, tokensAfter } as const;
+    this.append(session, '', { type: 'metadata', metadata: { type: 'compacted', ...record } });
+    return { method, tokensBefore, tokensAfter, messagesRemoved: messageCount(session) };
+  }
+
   history(sessionId: unknown, cursor: number | null, limit: number | null, withImages: boolean | null): HistoryPage {
     const size = limit ?? 50;
     const rest = this.get(sessionId).events.filter((event) => event.index > (cursor ?? -1));
@@ -140,9 +153,16 @@ export function isUnanswered({ events }: StoredSession): boolean {
   return false;
 }
 
-/** Estimated size of a session's context, in tokens. */
+/** Estimated size of a session's context, in tokens: its newest compaction and what came after. */
 export function contextTokens({ events }: StoredSession): number {
-  return 200 + Math.ceil(JSON.stringify(events.map(withoutImages)).length / 4);
+  const at = events.findLastIndex((event) => event.type === 'metadata' && event.metadata.type === 'compacted');
+  const compaction = events[at];
+  const before =
+    compaction?.type === 'metadata' && compaction.metadata.type === 'compacted' ? compaction.metadata.tokensAfter : 200;
+  const characters = events
+    .slice(at + 1)
+    .reduce((sum, event) => sum + JSON.stringify(withoutImages(event)).length, 0);
+  return before + Math.ceil(characters / 4);
 }
 
 function withoutImages(event: SessionEvent): SessionEvent {

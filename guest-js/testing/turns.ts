@@ -54,9 +54,10 @@ export class MockTurns {
     const turnId = `turn-${this.#turnCount}-${Date.now().toString(36)}`;
     if (session.title === '') session.title = text.split('\n')[0]?.slice(0, 40) || 'Image';
     const isStored = retry && session.unstored === null;
-    session.unstored = failsUnstored(first) ? content : null;
-    if (!isStored && session.unstored === null) this.#store.append(session, turnId, { type: 'userMessage', content });
-    const run = new MockRun(this.#context(session, turnId));
+    const began = !failsUnstored(first);
+    session.unstored = isStored || began ? null : content;
+    if (!isStored && began) this.#store.append(session, turnId, { type: 'userMessage', content });
+    const run = new MockRun(this.#context(session, turnId, began));
     const startSequence = this.#log.lastSequence;
     const ended = this.#run(session, turnId, run, steps, text.length);
     this.running = { turnId, session, run, startSequence, ended };
@@ -83,7 +84,7 @@ export class MockTurns {
     holding.forEach((go) => go());
   }
 
-  #context(session: StoredSession, turnId: string): RunContext {
+  #context(session: StoredSession, turnId: string, began: boolean): RunContext {
     const store = (event: MockSessionEvent): void => this.#store.append(session, turnId, event);
     return {
       script: this.#script,
@@ -103,7 +104,7 @@ export class MockTurns {
           ...(tool.metadata !== undefined ? { metadata: tool.metadata } : {}),
         }),
       storeEnd: (interruption) => {
-        if (session.unstored !== null) return;
+        if (!began) return;
         const type = 'metadata';
         if (interruption) store({ type, metadata: { type: 'turnInterrupted', interruption } });
         else store({ type, metadata: { type: 'turnEndedSilently' } });
@@ -141,7 +142,7 @@ export class MockTurns {
       status: end.status,
       ...(end.status === 'failed' ? { error: end.error } : {}),
       lastSequence: last.sequence,
-      assistantOutput: end.output,
+      assistantOutput: end.status === 'cancelled' ? '' : end.output,
       usage,
     };
   }

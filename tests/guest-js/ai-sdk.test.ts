@@ -1,4 +1,11 @@
-import { AbstractChat, readUIMessageStream, type ChatState, type UIMessage, type UIMessageChunk } from 'ai';
+import {
+  AbstractChat,
+  readUIMessageStream,
+  type ChatState,
+  type ChatTransport,
+  type UIMessage,
+  type UIMessageChunk,
+} from 'ai';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { AgentChatTransport, toUIMessages, toUIMessageStream } from '../../guest-js/ai-sdk.js';
 import { AgentError, createSession, currentSession, type AgentEvent } from '../../guest-js/index.js';
@@ -26,7 +33,11 @@ async function chunksOf(stream: ReadableStream<UIMessageChunk>): Promise<UIMessa
 
 /** The SDK's own chat, without any framework around it. */
 class Chat extends AbstractChat<UIMessage> {
-  constructor(messages: UIMessage[] = [], onError: (error: Error) => void = () => undefined) {
+  constructor(
+    messages: UIMessage[] = [],
+    onError: (error: Error) => void = () => undefined,
+    transport: ChatTransport<UIMessage> = new AgentChatTransport(),
+  ) {
     const state: ChatState<UIMessage> = {
       status: 'ready',
       error: undefined,
@@ -42,7 +53,7 @@ class Chat extends AbstractChat<UIMessage> {
       },
       snapshot: structuredClone,
     };
-    super({ state, transport: new AgentChatTransport(), onError });
+    super({ state, transport, onError });
   }
 }
 
@@ -224,10 +235,10 @@ describe('a chat of the SDK on the agent', () => {
   });
 
   test('sends what follows a stop once the running tool has ended', async () => {
-    const mock = install({ turns: [[{ tool: 'slow', durationMs: 50, output: 'done' }, 'never'], ['second']] });
+    const mock = install({ turns: [[{ tool: 'slow', durationMs: 300, output: 'done' }, 'never'], ['second']] });
     const chat = new Chat();
     const sending = chat.sendMessage({ text: 'one' });
-    await vi.waitFor(() => expect(JSON.stringify(chat.lastMessage)).toContain('slow'));
+    await vi.waitFor(() => expect(JSON.stringify(chat.lastMessage)).toContain('slow'), { interval: 1 });
     await chat.stop();
     await sending;
     await chat.sendMessage({ text: 'two' });
@@ -327,19 +338,86 @@ describe('a chat of the SDK on the agent', () => {
     ]);
   });
 
-  test('resumes twice, as a page does that was hidden, without stopping the turn', async () => {
-    const mock = install({ turns: [['one ', { hold: true }, 'two']] });
-    (await createSession()).send('count');
+  describe('that is resumed', () => {
+    async function running(steps: MockStep[]): Promise<MockAgent> {
+      const mock = install({ turns: [steps, ['second']] });
+      const session = await createSession();
+      session.send('count');
+      await vi.waitFor(async () => expect((await session.info()).lastSequence).toBeGreaterThan(1));
+      return mock;
+    }
+    const shows = (chat: Chat, text: string): Promise<void> =>
+      vi.waitFor(() => expect(JSON.stringify(chat.lastMessage)).toContain(text), { interval: 1 });
+    const calls = (name: string): number => (agent?.calls ?? []).filter(({ command }) => command === name).length;
+
+    test('twice stops no turn, and leaves one subscription', async () => {
+      const mock = await running(['one ', { hold: true }, 'two']);
+      const before = mock.subscriptions;
+      // `useChat` asks the transport of its newest rendering.
+      const chat = new Chat([], undefined, {
+        sendMessages: (options) => new AgentChatTransport().sendMessages(options),
+        reconnectToStream: (options) => new AgentChatTransport().reconnectToStream(options),
+      });
+      let resuming = chat.resumeStream();
+      for (let n = 1; n <= 5; n += 1) {
+        await shows(chat, 'one ');
+        await vi.waitFor(() => expect(calls('attach')).toBe(n));
+        resuming = chat.resumeStream();
+      }
+      await vi.waitFor(() => expect(mock.subscriptions - before).toBe(1));
+      mock.release();
+      await resuming;
+      expect(calls('cancel')).toBe(0);
+      expect(plain(chat.messages)).toMatchObject([{ role: 'assistant', parts: [{}, { text: 'one two', state: 'done' }] }]);
+    });
+
+    test('as React does it in strict mode, two chats at once, stops no turn', async () => {
+      const mock = await running(['one ', { hold: true }, 'two']);
+      const transport = new AgentChatTransport();
+      const chats = [1, 2].map(() => new Chat([], undefined, transport));
+      for (const chat of chats) void chat.resumeStream();
+      for (const chat of chats) void chat.stop();
+      const resuming = chats.map((chat) => chat.resumeStream());
+      await Promise.all(chats.map((chat) => shows(chat, 'one ')));
+      mock.release();
+      await Promise.all(resuming);
+      expect(calls('cancel')).toBe(0);
+      for (const chat of chats) expect(JSON.stringify(chat.lastMessage)).toContain('one two');
+    });
+
+    test.each(['send', 'regenerate'])('and stopped takes the next %s once its tool has ended', async (next) => {
+      await running([{ tool: 'slow', durationMs: 300, output: 'done' }, 'never']);
+      const chat = new Chat();
+      const resuming = chat.resumeStream();
+      await shows(chat, 'slow');
+      await chat.stop();
+      await resuming;
+      await (next === 'send' ? chat.sendMessage({ text: 'two' }) : chat.regenerate());
+      expect({ status: chat.status, error: chat.error }).toEqual({ status: 'ready', error: undefined });
+      expect(JSON.stringify(chat.lastMessage)).toContain('second');
+    });
+
+    test('and given up before anything was asked stops the turn all the same', async () => {
+      await running(['one', { hold: true }]);
+      const stopped = AbortSignal.abort();
+      const stream = await new AgentChatTransport().reconnectToStream({ chatId: 'given up', abortSignal: stopped });
+      expect((await chunksOf(stream ?? new ReadableStream())).at(-1)).toEqual({ type: 'abort' });
+    });
+  });
+
+  test('stopped twice waits for the tool of the first turn, too', async () => {
+    install({ turns: [[{ tool: 'slow', durationMs: 300, output: 'done' }, 'never'], ['second']] });
     const chat = new Chat();
-    const first = chat.resumeStream();
-    await vi.waitFor(() => expect(JSON.stringify(chat.lastMessage)).toContain('one '));
-    const second = chat.resumeStream();
+    const first = chat.sendMessage({ text: 'one' });
+    await vi.waitFor(() => expect(JSON.stringify(chat.lastMessage)).toContain('slow'), { interval: 1 });
+    await chat.stop();
     await first;
-    await vi.waitFor(() => expect(mock.calls.filter(({ command }) => command === 'attach')).toHaveLength(2));
-    mock.release();
+    const second = chat.sendMessage({ text: 'two' });
+    await chat.stop();
     await second;
-    expect(mock.calls.filter(({ command }) => command === 'cancel')).toEqual([]);
-    expect(plain(chat.messages)).toMatchObject([{ role: 'assistant', parts: [{}, { text: 'one two', state: 'done' }] }]);
+    await chat.sendMessage({ text: 'three' });
+    expect({ status: chat.status, error: chat.error }).toEqual({ status: 'ready', error: undefined });
+    expect(JSON.stringify(chat.lastMessage)).toContain('second');
   });
 
   test.each(['while it attaches', 'while it streams'])('stops a resumed turn %s', async (when) => {

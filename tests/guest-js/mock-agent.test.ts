@@ -119,6 +119,19 @@ describe('a scripted turn', () => {
     expect(await turn.result()).toMatchObject({ status: 'cancelled', text: '' });
   });
 
+  test.each([
+    ['STORAGE_ERROR', true, 'storage'],
+    ['HOOK_ABORTED', false, 'plugin'],
+    ['COMPACT_ERROR', false, 'agent'],
+  ] as const)('that fails with %s is retryable and has a source as in the agent', async (code, retryable, source) => {
+    install({ turns: [[{ fail: { code } }]], everyMs: 0 });
+    const turn = (await createSession()).send('hi');
+    await Promise.all([
+      expect(turn.result()).rejects.toMatchObject({ code, retryable, source }),
+      vi.advanceTimersByTimeAsync(5),
+    ]);
+  });
+
   test('that fails or is refused does so with the error of the script', async () => {
     install({ turns: ({ text }) => (text === 'no' ? [{ refuse: { code: 'HOOK_ABORTED', message: 'not you' } }] : ['ha', { fail: { code: 'PROVIDER_ERROR' } }]), everyMs: 0 });
     const session = await createSession();
@@ -217,6 +230,62 @@ describe('sessions', () => {
     expect(await run(session.retry())).toBe('INVALID_INPUT');
   });
 
+  test('keep a message once, whatever its retries fail with, and forget an unstored one with a close', async () => {
+    const turns: MockStep[][] = [
+      [{ fail: { code: 'PROVIDER_ERROR' } }],
+      [{ fail: { code: 'HOOK_ABORTED' } }],
+      ['ok'],
+      [{ fail: { code: 'STORAGE_ERROR' } }],
+    ];
+    install({ turns: () => turns.shift() ?? [], everyMs: 0 });
+    const session = await createSession();
+    const end = async (turn: Turn): Promise<void> => {
+      await Promise.all([turn.result().catch(() => undefined), vi.advanceTimersByTimeAsync(5)]);
+    };
+    await end(session.send('one'));
+    await end(session.retry());
+    await end(session.retry());
+    await end(session.send('lost'));
+    const { events } = await session.history();
+    expect(events.map(({ type }) => type)).toEqual(['userMessage', 'metadata', 'assistantMessage']);
+    await session.close();
+    const again = await resumeSession(session.id);
+    await expect(again.retry().result()).rejects.toMatchObject({ code: 'INVALID_INPUT' });
+  });
+
+  test('are not renamed to nothing, and take no message while they close', async () => {
+    install({ turns: [['a', { hold: true }]], everyMs: 0 });
+    const session = await createSession();
+    const turn = session.send('hi');
+    let next: Promise<unknown> = Promise.resolve();
+    turn.on('turnCancelled', () => {
+      next = session.send('more').result();
+      next.catch(() => undefined);
+    });
+    await vi.advanceTimersByTimeAsync(5);
+    await expect(renameSession(session.id, ' \n ')).rejects.toMatchObject({ code: 'INVALID_INPUT' });
+    await session.close();
+    await expect(next).rejects.toMatchObject({ code: 'SESSION_NOT_FOUND' });
+  });
+
+  test('are compacted in their time, which can be cancelled, and are smaller then', async () => {
+    install({ turns: [['long '.repeat(500)]], everyMs: 0, compactMs: 100 });
+    const session = await createSession();
+    await Promise.all([session.send('hi').result(), vi.advanceTimersByTimeAsync(5)]);
+    const before = (await session.info()).contextTokens;
+    const stop = new AbortController();
+    const cancelled = session.compact({ signal: stop.signal });
+    await vi.advanceTimersByTimeAsync(50);
+    expect((await session.info()).state).toBe('compacting');
+    await expect(session.send('more').result()).rejects.toMatchObject({ code: 'SESSION_BUSY' });
+    stop.abort();
+    await expect(cancelled).rejects.toMatchObject({ code: 'REQUEST_CANCELLED', retryable: true });
+    expect(await session.info()).toMatchObject({ state: 'idle', contextTokens: before });
+    const [outcome] = await Promise.all([session.compact(), vi.advanceTimersByTimeAsync(100)]);
+    expect(await session.info()).toMatchObject({ state: 'idle', contextTokens: outcome.tokensAfter });
+    expect((await session.history()).events.at(-1)).toMatchObject({ metadata: { type: 'compacted' } });
+  });
+
   test('without any message leave nothing behind', async () => {
     install();
     const session = await createSession();
@@ -255,6 +324,29 @@ describe('the page', () => {
     expect(await turn.result()).toMatchObject({ status: 'cancelled', text: 'a' });
     expect(vi.getTimerCount()).toBe(0);
     expect(agent.openChannels).toBe(0);
+  });
+
+  test.each(['close', 'remove'])('hears the end of a turn right after its start, by %s', async (how) => {
+    install({ turns: [['a', { hold: true }]], everyMs: 0 });
+    const session = await createSession();
+    const turn = session.send('hi');
+    const types: string[] = [];
+    turn.on('event', ({ type }) => types.push(type));
+    await Promise.resolve();
+    if (how === 'close') void session.close();
+    else agent.remove();
+    await vi.advanceTimersByTimeAsync(1);
+    expect((await turn.result()).status).toBe('cancelled');
+    expect(types).toEqual(['turnStarted', 'turnCancelled']);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test('is told that the mock is gone by what was under way', async () => {
+    install({ latencyMs: 20 });
+    const opening = createSession();
+    await vi.advanceTimersByTimeAsync(5);
+    agent.remove();
+    await Promise.all([expect(opening).rejects.toMatchObject({ code: 'IPC_ERROR' }), vi.advanceTimersByTimeAsync(20)]);
   });
 
   // F14

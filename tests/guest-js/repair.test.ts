@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { createSession, currentSession, resumeSession, Session, type AgentEvent } from '../../guest-js/index.js';
+import { createSession, currentSession, resumeSession, Session, type AgentError, type AgentEvent } from '../../guest-js/index.js';
 import { mockAgent } from '../../guest-js/testing.js';
 import { completed, event, outcome, settled, started, text, Wire } from './wire.js';
 
@@ -136,6 +136,22 @@ describe('a message that is lost on the way', () => {
     wire.outcome.resolve(outcome('completed', 3, { assistantOutput: 'a' }));
     await vi.advanceTimersByTimeAsync(8_000);
     expect(await turn.text()).toBe('a');
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test('also where the agent may be asked for nothing: the turn ends with that error', async () => {
+    const denied = (): never => {
+      throw 'youyou-agent command not allowed';
+    };
+    await open({ current_session: denied, attach: denied, wait_turn: denied });
+    const turn = session.send('hi');
+    await settled();
+    wire.push(0, started(1));
+    wire.skip(0);
+    await Promise.all([
+      expect(turn.result()).rejects.toMatchObject({ code: 'IPC_DENIED' }),
+      vi.advanceTimersByTimeAsync(10_000),
+    ]);
     expect(vi.getTimerCount()).toBe(0);
   });
 
@@ -475,10 +491,85 @@ describe('listening to a session', () => {
     await vi.advanceTimersByTimeAsync(1_000);
     await closing;
     expect(vi.getTimerCount()).toBe(0);
+    if (wire.info) wire.info = { ...wire.info, turnId: null, state: 'idle' };
     session.onEvent(() => undefined);
     await settled();
     await session.close();
     expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test('hears a turn whole that a close cuts off before its first event arrived', async () => {
+    const agent = mockAgent({ everyMs: 0, turns: [['half', { hold: true }]], transport: () => ({ delayMs: 50 }) });
+    const here = await createSession();
+    const types: string[] = [];
+    here.onEvent((item) => types.push(item.type));
+    await vi.advanceTimersByTimeAsync(1);
+    const turn = here.send('hi');
+    await vi.advanceTimersByTimeAsync(30);
+    const closing = here.close();
+    await vi.advanceTimersByTimeAsync(1_000);
+    await closing;
+    expect((await turn.result()).status).toBe('cancelled');
+    expect(types).toEqual(['turnStarted', 'textDelta', 'turnCancelled']);
+    expect(vi.getTimerCount()).toBe(0);
+    agent.remove();
+  });
+
+  test('attaches no more when what is new belongs to other sessions', async () => {
+    const agent = mockAgent({ everyMs: 0 });
+    const here = await createSession();
+    await Promise.all([here.send('one').result(), vi.advanceTimersByTimeAsync(10)]);
+    const events: AgentEvent[] = [];
+    here.onEvent((item) => events.push(item));
+    await vi.advanceTimersByTimeAsync(1);
+    const other = await createSession({ replace: true });
+    await Promise.all([other.send('elsewhere').result(), vi.advanceTimersByTimeAsync(10)]);
+    await resumeSession(here.id, { replace: true });
+    await vi.advanceTimersByTimeAsync(60_000);
+    const attached = agent.calls.filter(({ command }) => command === 'attach').length;
+    await vi.advanceTimersByTimeAsync(3_600_000);
+    expect(agent.calls.filter(({ command }) => command === 'attach')).toHaveLength(attached);
+    await Promise.all([agent.sendFromElsewhere('at last'), vi.advanceTimersByTimeAsync(10)]);
+    expect(words(events)).toBe('at last');
+    agent.remove();
+  });
+
+  test('asks less and less often for a session that stays closed', async () => {
+    const agent = mockAgent({ everyMs: 0 });
+    const here = await createSession();
+    const stop = here.onEvent(() => undefined);
+    await vi.advanceTimersByTimeAsync(1);
+    await createSession({ replace: true });
+    const asked = (): number => agent.calls.filter(({ command }) => command === 'current_session').length;
+    const before = asked();
+    await vi.advanceTimersByTimeAsync(3_600_000);
+    expect(asked() - before).toBeLessThanOrEqual(64);
+    stop();
+    expect(vi.getTimerCount()).toBe(0);
+    agent.remove();
+  });
+
+  test('that cannot begin is reported once, and begins with the next listener', async () => {
+    await open();
+    const report = vi.spyOn(console, 'error').mockImplementation(() => undefined);
+    const { info } = wire;
+    wire.info = null;
+    const first = session.onEvent(() => undefined);
+    await settled();
+    first();
+    expect(report.mock.calls.map(([error]) => (error as AgentError).code)).toEqual(['SESSION_NOT_FOUND']);
+    // One that is gone before it could begin says nothing.
+    session.onEvent(() => undefined)();
+    await settled();
+    wire.info = info;
+    const types: string[] = [];
+    const stops = [1, 2].map(() => session.onEvent((item) => types.push(item.type)));
+    await settled();
+    wire.push(0, started(1));
+    expect(types).toEqual(['turnStarted', 'turnStarted']);
+    expect(report).toHaveBeenCalledOnce();
+    for (const stop of stops) stop();
+    report.mockRestore();
   });
 
   test('goes on when a close was denied, and ends with one that could not store everything', async () => {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { currentSession } from 'tauri-plugin-youyou-agent-api'
-import { mockAgent, type MockAgent, type MockScript } from 'tauri-plugin-youyou-agent-api/testing'
+import { mockAgent, type MockAgent, type MockScript, type MockStep } from 'tauri-plugin-youyou-agent-api/testing'
 import type { Item } from '../src/state/thread'
 
 let agent: MockAgent
@@ -126,7 +126,7 @@ describe('a chat', () => {
     await idle()
     expect(rows()).toEqual(['user: Hi', 'assistant: Half (cancelled)'])
     const turnId = view().settled.at(-1)?.turnId ?? ''
-    await chat.retry(turnId, 'retry')
+    await chat.retry(turnId)
     expect(rows()).toEqual(['user: Hi', 'assistant: Half (cancelled)', 'assistant: Whole.'])
   })
 
@@ -135,8 +135,36 @@ describe('a chat', () => {
     const { chat, rows, view } = await window()
     await chat.send(say('Hi'))
     expect(rows()).toEqual(['user: Hi', 'error: PROVIDER_ERROR'])
-    await chat.retry(view().settled.at(-1)?.turnId ?? '', 'retry')
+    await chat.retry(view().settled.at(-1)?.turnId ?? '')
     expect(rows()).toEqual(['user: Hi', 'assistant: Fine.'])
+  })
+
+  it('runs a message again that could not be stored, and says it once', async () => {
+    const turns: MockStep[][] = [['One.'], [{ fail: { code: 'STORAGE_ERROR' } }], ['Two.']]
+    script(() => turns.shift() ?? [])
+    const { chat, rows, view } = await window()
+    await chat.send(say('First'))
+    await chat.send(say('Second'))
+    expect(rows().slice(2)).toEqual(['user: Second', 'error: STORAGE_ERROR'])
+    await chat.retry(view().settled.at(-1)?.turnId ?? '')
+    const expected = ['user: First', 'assistant: One.', 'user: Second', 'assistant: Two.']
+    expect(rows()).toEqual(expected)
+    expect((await window()).rows()).toEqual(expected)
+  })
+
+  it('stops a compaction, and makes another', async () => {
+    script([['One.']], { compactMs: 200 })
+    const { chat, rows } = await window()
+    await chat.send(say('First'))
+    const stop = new AbortController()
+    const stopped = chat.compact(stop.signal)
+    const asked = () => agent.calls.map(({ command }) => command)
+    await vi.waitFor(() => expect(asked()).toContain('compact'), { interval: 1 })
+    stop.abort()
+    await expect(stopped).rejects.toMatchObject({ code: 'REQUEST_CANCELLED' })
+    expect(rows()).toEqual(['user: First', 'assistant: One.'])
+    await chat.compact(new AbortController().signal)
+    expect(rows().at(-1)).toMatch(/^compaction/)
   })
 
   it('does not stop a running turn by looking at another chat, nor by writing there', async () => {

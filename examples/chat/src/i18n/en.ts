@@ -6,7 +6,6 @@ export const en = {
   copied: 'Copied',
   undo: 'Undo',
   retry: 'Try again',
-  sendAgain: 'Send again',
   dismiss: 'Dismiss',
 
   sidebar: {

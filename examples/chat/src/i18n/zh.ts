@@ -8,7 +8,6 @@ export const zh: Texts = {
   copied: '已复制',
   undo: '撤销',
   retry: '重试',
-  sendAgain: '重新发送',
   dismiss: '关闭提示',
 
   sidebar: {

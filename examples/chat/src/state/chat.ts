@@ -91,17 +91,9 @@ class Chat {
     return !refused
   }
 
-  /** Runs a failed or stopped turn again, or sends its text anew where nothing was stored. */
-  async retry(turnId: string, how: 'retry' | 'send'): Promise<void> {
+  /** Runs a failed or stopped turn again, also one whose message could not be stored. */
+  async retry(turnId: string): Promise<void> {
     const { shown } = this.state.get()
-    const { settled } = shown.view.get()
-    if (how === 'send') {
-      const last = settled.findLast((one) => one.kind === 'user')
-      if (last?.kind !== 'user') return
-      shown.remove((one) => one === last || (one.kind === 'error' && one.turnId === turnId))
-      if (!(await this.send(last.content))) shown.add(last)
-      return
-    }
     const session = await this.#opened(shown)
     if (!session) return
     shown.remove((one) => one.kind === 'error' && one.turnId === turnId)

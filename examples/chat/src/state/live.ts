@@ -60,7 +60,7 @@ export function liveItems(state: TurnState, before: readonly Item[] = []): Item[
         rows.push({ kind: 'note', key, turnId, note: { type: 'warning', message: part.message } })
         break
       case 'error':
-        rows.push({ kind: 'error', key, turnId, error: part.error, retry: null })
+        rows.push({ kind: 'error', key, turnId, error: part.error, canRetry: false })
         break
     }
   }
@@ -112,16 +112,10 @@ function fail(rows: Item[], newest: AssistantItem | undefined, state: TurnState)
   if (newest && newest.parts.at(-1)?.kind !== 'tool') newest.interruption = 'failed'
   const { turnId } = state
   const error: ErrorFacts = state.error ?? { code: 'UNKNOWN', message: '', retryable: false }
-  const retry = retryFor(error.code, newest !== undefined)
   // The error came as an event just before; that row gets the button.
   const told = rows.findLastIndex((row) => row.kind === 'error' && row.error.code === error.code)
   if (told >= 0) rows.splice(told, 1)
-  rows.push({ kind: 'error', key: `${turnId}:error`, turnId, error, retry })
-}
-
-/** Nothing of such a turn was stored; sent anew, its text survives a close in between, too. */
-function retryFor(code: string, answered: boolean): 'retry' | 'send' {
-  return !answered && (code === 'HOOK_ABORTED' || code === 'STORAGE_ERROR') ? 'send' : 'retry'
+  rows.push({ kind: 'error', key: `${turnId}:error`, turnId, error, canRetry: true })
 }
 
 function same(row: Item, before: readonly Item[]): Item {

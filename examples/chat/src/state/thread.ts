@@ -69,12 +69,12 @@ export interface NoteItem extends Base {
 export interface ErrorItem extends Base {
   kind: 'error'
   error: ErrorFacts
-  /** What its button does; `null`: it has none. */
-  retry: 'retry' | 'send' | null
+  /** Whether its turn can be run again. */
+  canRetry: boolean
 }
 
-/** Runs the turn of a row again; `send`: nothing of it was stored, so its text is sent anew. */
-export type Retry = (turnId: string, how: 'retry' | 'send') => void
+/** Runs the turn of a row again. */
+export type Retry = (turnId: string) => void
 
 /** Builds the thread from stored events, in any number of pages. */
 export class ThreadBuilder {

@@ -78,7 +78,7 @@ export function App() {
   })
 
   const items = view.live.length > 0 ? [...view.settled, ...view.live] : view.settled
-  const retry = useCallback<Retry>((turnId, how) => void chat.retry(turnId, how), [])
+  const retry = useCallback<Retry>((turnId) => void chat.retry(turnId), [])
   const modelId = chat.modelOf(shown)
   const model = modelById(models, modelId)
   const title = sessions.titleOf(shown.sessionId) ?? ''

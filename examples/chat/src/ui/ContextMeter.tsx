@@ -15,8 +15,20 @@ const LENGTH = 2 * Math.PI * RADIUS
 export function ContextMeter({ view }: { view: ThreadView }) {
   const { t } = useTexts()
   const { open, toggle, host } = usePopover()
+  // Here, not in the panel: that is gone while the popover is closed.
+  const [running, setRunning] = useState<AbortController | null>(null)
   const { contextTokens, contextWindow } = view
   if (contextTokens === null || !contextWindow) return null
+  const compact = () => {
+    const stop = new AbortController()
+    setRunning(stop)
+    chat
+      .compact(stop.signal)
+      .catch((error: unknown) => {
+        if (!stop.signal.aborted) toast(factsOf(error).message)
+      })
+      .finally(() => setRunning(null))
+  }
   const fill = Math.min(1, contextTokens / contextWindow)
   const percent = Math.round(fill * 100)
   return (
@@ -46,26 +58,31 @@ export function ContextMeter({ view }: { view: ThreadView }) {
       </button>
       {open && (
         <div className="popover right">
-          <MeterPanel view={view} used={contextTokens} window={contextWindow} />
+          <MeterPanel
+            view={view}
+            used={contextTokens}
+            window={contextWindow}
+            compacting={running !== null}
+            onCompact={compact}
+            onStop={() => running?.abort()}
+          />
         </div>
       )}
     </div>
   )
 }
 
-function MeterPanel({ view, used, window }: { view: ThreadView; used: number; window: number }) {
+interface PanelProps {
+  view: ThreadView
+  used: number
+  window: number
+  compacting: boolean
+  onCompact(): void
+  onStop(): void
+}
+
+function MeterPanel({ view, used, window, compacting, onCompact, onStop }: PanelProps) {
   const { t } = useTexts()
-  const [running, setRunning] = useState<AbortController | null>(null)
-  const compact = () => {
-    const stop = new AbortController()
-    setRunning(stop)
-    chat
-      .compact(stop.signal)
-      .catch((error: unknown) => {
-        if (!stop.signal.aborted) toast(factsOf(error).message)
-      })
-      .finally(() => setRunning(null))
-  }
   return (
     <div className="meter-panel">
       <dl>
@@ -80,10 +97,10 @@ function MeterPanel({ view, used, window }: { view: ThreadView; used: number; wi
         className="button"
         disabled={view.turn !== null}
         data-testid="compact-button"
-        onClick={running ? () => running.abort() : compact}
+        onClick={compacting ? onStop : onCompact}
       >
-        {running && <span className="spinner" />}
-        {running ? t.header.compactStop : t.header.compactNow}
+        {compacting && <span className="spinner" />}
+        {compacting ? t.header.compactStop : t.header.compactNow}
       </button>
     </div>
   )

@@ -33,7 +33,7 @@ export const AssistantRow = memo(function AssistantRow({ item, onRetry }: Props)
         <p className="incomplete" data-testid="incomplete-note">
           <Icon name="pause" />
           {t.thread.incomplete[item.interruption]}
-          {onRetry && <RetryButton quiet onClick={() => onRetry(item.turnId, 'retry')} />}
+          {onRetry && <RetryButton quiet onClick={() => onRetry(item.turnId)} />}
         </p>
       )}
       {item.parts.at(-1)?.kind === 'text' && (

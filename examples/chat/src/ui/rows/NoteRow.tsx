@@ -47,7 +47,7 @@ export const NoteRow = memo(function NoteRow({ item, onRetry }: { item: NoteItem
         <p className="note" data-testid="incomplete-note">
           <Icon name="pause" />
           <span>{t.thread.incomplete[note.interruption]}</span>
-          {onRetry && <RetryButton quiet onClick={() => onRetry(item.turnId, 'retry')} />}
+          {onRetry && <RetryButton quiet onClick={() => onRetry(item.turnId)} />}
         </p>
       )
   }
@@ -85,12 +85,9 @@ export const ErrorRow = memo(function ErrorRow({ item, onRetry }: ErrorProps) {
       <div className="error-body">
         <span className="error-code">{code}</span>
         {message} {advice && <span className="error-advice">{advice}</span>}
-        {item.retry && onRetry && (
+        {item.canRetry && onRetry && (
           <div className="error-actions">
-            <RetryButton
-              again={item.retry === 'send'}
-              onClick={() => onRetry(item.turnId, item.retry ?? 'retry')}
-            />
+            <RetryButton onClick={() => onRetry(item.turnId)} />
           </div>
         )}
       </div>

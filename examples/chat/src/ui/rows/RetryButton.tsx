@@ -2,14 +2,12 @@ import { useTexts } from '../../i18n'
 import { Icon } from '../icons'
 
 interface Props {
-  /** Whether the text is sent anew instead of the turn run again. */
-  again?: boolean
   quiet?: boolean
   onClick(): void
 }
 
 /** Tries again what failed or was stopped. */
-export function RetryButton({ again = false, quiet = false, onClick }: Props) {
+export function RetryButton({ quiet = false, onClick }: Props) {
   const { t } = useTexts()
   return (
     <button
@@ -19,7 +17,7 @@ export function RetryButton({ again = false, quiet = false, onClick }: Props) {
       onClick={onClick}
     >
       <Icon name="retry" />
-      {again ? t.sendAgain : t.retry}
+      {t.retry}
     </button>
   )
 }
