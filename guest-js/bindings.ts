@@ -43,7 +43,10 @@ export const commands = {
 	 *  again after the last event that arrived.
 	 */
 	ack: (subscription: number, sequence: SafeInteger) => typedError<boolean, AgentError>(__TAURI_INVOKE("plugin:youyou-agent|ack", { subscription, sequence })),
-	/**  Makes the context of the open session smaller. It can be cancelled by its `requestId`. */
+	/**
+	 *  Makes the context of the open session smaller. It can be cancelled by its `requestId`; a
+	 *  repeated one joins the first.
+	 */
 	compact: (sessionId: string, requestId: string | null) => typedError<CompactOutcome, AgentError>(__TAURI_INVOKE("plugin:youyou-agent|compact", { sessionId, requestId })),
 	/**  Closes the open session; a running turn is cancelled first. */
 	closeSession: (sessionId: string) => typedError<null, AgentError>(__TAURI_INVOKE("plugin:youyou-agent|close_session", { sessionId })),

@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::sync::Arc;
 
+use futures_util::future::{BoxFuture, FutureExt, Shared};
 use futures_util::stream;
 use tauri::ipc::Channel;
 use tokio_util::sync::CancellationToken;
@@ -15,7 +16,7 @@ use super::{EXIT_MARGIN, commands::TurnAccepted};
 use crate::agent::contain;
 use crate::agent::error::AgentError;
 use crate::agent::event::AgentEvent;
-use crate::{Agent, Session, SessionInfo, Turn};
+use crate::{Agent, CompactOutcome, Session, SessionInfo, Turn};
 
 /// The agent as pages reach it. Managed by Tauri.
 pub(crate) struct Ipc {
@@ -23,13 +24,22 @@ pub(crate) struct Ipc {
     pub(super) subscriptions: Arc<Subscriptions>,
     /// Answers of `create_session`.
     pub(super) sessions: Requests<SessionInfo>,
-    /// Answers of `send_message` and `retry_turn`: ids of turns.
-    pub(super) turns: Requests<Arc<str>>,
-    /// What ends a `compact`.
-    pub(super) compactions: Requests<CancellationToken>,
+    /// What `send_message`, `retry_turn` and `compact` started.
+    pub(super) started: Requests<Started>,
     cancel_when_unwatched: bool,
     #[cfg(feature = "__ipc-test")]
     pub(super) panics: std::sync::atomic::AtomicBool,
+}
+
+/// What a request started.
+#[derive(Debug, Clone)]
+pub(super) enum Started {
+    /// A turn, by its id.
+    Turn(Arc<str>),
+    Compaction {
+        cancel: CancellationToken,
+        outcome: Shared<BoxFuture<'static, Result<CompactOutcome, AgentError>>>,
+    },
 }
 
 impl Ipc {
@@ -38,8 +48,7 @@ impl Ipc {
             agent,
             subscriptions: Arc::default(),
             sessions: Requests::default(),
-            turns: Requests::default(),
-            compactions: Requests::default(),
+            started: Requests::default(),
             cancel_when_unwatched,
             #[cfg(feature = "__ipc-test")]
             panics: std::sync::atomic::AtomicBool::new(false),
@@ -99,11 +108,10 @@ impl Ipc {
         channel: Channel<AgentEvent>,
         start: impl FnOnce() -> Result<Turn, AgentError>,
     ) -> Result<TurnAccepted, AgentError> {
-        let started = || async { Ok(Arc::from(start()?.id())) };
-        let cancel = |turn_id: &Arc<str>| {
-            self.cancel_turn(turn_id);
+        let begin = || async { Ok(Started::Turn(start()?.id().into())) };
+        let Started::Turn(turn_id) = self.once(request_id, begin).await? else {
+            return Err(not_a("turn"));
         };
-        let turn_id = self.turns.once(request_id, started, cancel).await?;
         let id = Some(&*turn_id);
         let subscription = match self.agent.turn(&turn_id) {
             Some(turn) => self.subscriptions.open(page, id, turn, channel),
@@ -118,22 +126,62 @@ impl Ipc {
         })
     }
 
+    /// Makes a session's context smaller, or joins the compaction that the same request began.
+    pub(super) async fn compact(
+        &self,
+        session: Session,
+        request_id: Option<String>,
+    ) -> Result<CompactOutcome, AgentError> {
+        let begin = || async {
+            let cancel = CancellationToken::new();
+            let compacting = {
+                let cancel = cancel.clone();
+                async move { session.compact_until(cancel).await }
+            };
+            let outcome = compacting.boxed().shared();
+            Ok(Started::Compaction { cancel, outcome })
+        };
+        match self.once(request_id, begin).await? {
+            Started::Compaction { outcome, .. } => outcome.await,
+            Started::Turn(_) => Err(not_a("compaction")),
+        }
+    }
+
+    async fn once<F>(
+        &self,
+        request_id: Option<String>,
+        begin: impl FnOnce() -> F,
+    ) -> Result<Started, AgentError>
+    where
+        F: Future<Output = Result<Started, AgentError>>,
+    {
+        let cancel = |started: &Started| {
+            self.cancel_started(started);
+        };
+        self.started.once(request_id, begin, cancel).await
+    }
+
     /// Cancels a turn if it runs; answers whether it did.
     pub(super) fn cancel_turn(&self, turn_id: &str) -> bool {
         self.agent.turn(turn_id).is_some_and(|turn| turn.cancel())
     }
 
-    /// Cancels the turn or the compaction that a request started or will start; answers
-    /// whether it runs.
+    /// Cancels what a request started or will start; answers whether it runs.
     pub(super) fn cancel_request(&self, request_id: String) -> bool {
-        if let Cancelled::Answered(compaction) = self.compactions.cancel(request_id.clone()) {
-            let runs = !compaction.is_cancelled();
-            compaction.cancel();
-            return runs;
-        }
-        match self.turns.cancel(request_id) {
-            Cancelled::Answered(turn_id) => self.cancel_turn(&turn_id),
+        match self.started.cancel(request_id) {
+            Cancelled::Answered(started) => self.cancel_started(&started),
             Cancelled::Ahead => false,
+        }
+    }
+
+    fn cancel_started(&self, started: &Started) -> bool {
+        match started {
+            Started::Turn(turn_id) => self.cancel_turn(turn_id),
+            Started::Compaction { cancel, outcome } => {
+                let runs = outcome.peek().is_none() && !cancel.is_cancelled();
+                cancel.cancel();
+                runs
+            }
         }
     }
 
@@ -169,4 +217,10 @@ impl Ipc {
             Err(unanswered) => tracing::error!(?unanswered, "the agent did not shut down"),
         }
     }
+}
+
+fn not_a(kind: &str) -> AgentError {
+    AgentError::invalid_input(format!(
+        "the requestId belongs to something that is no {kind}; each request needs an id of its own"
+    ))
 }

@@ -75,10 +75,24 @@ fn a_compaction_is_cancelled_by_its_request_and_no_turn_with_it() {
         assert_eq!(error["code"], "REQUEST_CANCELLED", "{id}");
         harness.provider.forget_scripts();
     }
-    let done = compact("whole").recv().unwrap().unwrap();
+    let opened = Gate::closed();
+    harness
+        .provider
+        .queue([gate(&opened), text("SUMMARY"), done()]);
+    let first = compact("whole");
+    tauri::async_runtime::block_on(harness.provider.asked(8));
+    let again = compact("whole");
+    opened.open();
+    let whole = first.recv().unwrap().unwrap();
+    assert_eq!(
+        again.recv().unwrap().unwrap(),
+        whole,
+        "a repeat joins the first"
+    );
+    assert_eq!(compact("whole").recv().unwrap().unwrap(), whole);
     assert!(
-        done["tokensAfter"].as_u64() < done["tokensBefore"].as_u64(),
-        "{done}"
+        whole["tokensAfter"].as_u64() < whole["tokensBefore"].as_u64(),
+        "{whole}"
     );
     harness.provider.queue([wait()]);
     page.send(&session, "hi", 7);

@@ -1,7 +1,6 @@
 //! The life of a session.
 
 use tauri::State;
-use tokio_util::sync::CancellationToken;
 
 use crate::agent::config::{ResumeOptions, SessionConfig};
 use crate::agent::error::AgentError;
@@ -58,7 +57,8 @@ pub(crate) async fn current_session(
     .await
 }
 
-/// Makes the context of the open session smaller. It can be cancelled by its `requestId`.
+/// Makes the context of the open session smaller. It can be cancelled by its `requestId`; a
+/// repeated one joins the first.
 #[tauri::command]
 #[cfg_attr(feature = "bindings", specta::specta)]
 pub(crate) async fn compact(
@@ -68,15 +68,7 @@ pub(crate) async fn compact(
 ) -> Result<CompactOutcome, AgentError> {
     ipc.answer("compact", async {
         let session = ipc.session(&session_id)?;
-        let begun = || async { Ok(CancellationToken::new()) };
-        let cancel = ipc
-            .compactions
-            .once(request_id, begun, CancellationToken::cancel)
-            .await?;
-        let outcome = session.compact_until(cancel.clone()).await;
-        // From here on a cancel finds nothing that runs.
-        cancel.cancel();
-        outcome
+        ipc.compact(session, request_id).await
     })
     .await
 }
