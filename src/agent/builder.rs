@@ -2,12 +2,13 @@
 //! and 6.1).
 
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use super::Agent;
 use super::catalog::Catalog;
@@ -196,6 +197,8 @@ impl AgentBuilder {
             outlet: Outlet::new(),
             runtime,
             stopping: CancellationToken::new(),
+            closes: TaskTracker::new(),
+            left_out: Mutex::default(),
         }))
     }
 }

@@ -1,13 +1,15 @@
 //! Everything that was registered, shared by all sessions of an agent.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use super::catalog::Catalog;
 use super::config::AgentConfig;
+use super::contain::lock;
 use super::error::AgentError;
 use super::hook::registry::{Patience, Taps};
 use super::memory::MemoryStorage;
@@ -33,6 +35,10 @@ pub(crate) struct Core {
     pub(crate) runtime: Handle,
     /// Fires when the shutdown begins.
     pub(crate) stopping: CancellationToken,
+    /// The closes that are under way, also of sessions that were replaced.
+    pub(crate) closes: TaskTracker,
+    /// What a shutdown leaves out, each a sentence for the log.
+    pub(crate) left_out: Mutex<Vec<String>>,
 }
 
 impl Core {
@@ -44,6 +50,12 @@ impl Core {
         } else {
             Ok(())
         }
+    }
+
+    /// Says what the shutdown has no time for.
+    pub(crate) fn leave_out(&self, session_id: &str, what: &str) {
+        tracing::warn!(session = session_id, "{what}");
+        lock(&self.left_out).push(format!("session {session_id}: {what}"));
     }
 
     pub(crate) fn storage_limit(&self) -> Duration {

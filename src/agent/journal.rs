@@ -127,6 +127,10 @@ impl Journal {
         kinds: Vec<SessionEventKind>,
     ) -> Result<Vec<Arc<SessionEvent>>, AgentError> {
         let writing = self.writing.lock().await;
+        if self.closed.is_cancelled() {
+            let reason = "the session is closed";
+            return Err(AgentError::storage("storing the session failed", reason));
+        }
         self.write_backlog().await?;
         let next_index = lock(&self.state).next_index;
         let batch: Vec<SessionEvent> = (next_index..)
@@ -218,6 +222,27 @@ impl Journal {
                 &error.message,
             )
         })
+    }
+
+    /// Adds an event to a session that was closed, unless it is gone or went on since then.
+    /// The caller sees to it that nobody opens or deletes it meanwhile.
+    ///
+    /// # Errors
+    /// `STORAGE_ERROR`.
+    pub(crate) async fn append_to_closed(&self, kind: SessionEventKind) -> Result<(), AgentError> {
+        let Some(storage) = &self.storage else {
+            return Ok(());
+        };
+        let event = self.event(&"".into(), None, kind);
+        let last = event.index.saturating_sub(1);
+        let since = guarded(self.limit, "loading the session failed", || {
+            storage.load_page(&self.session_id, Some(last), 1)
+        })
+        .await?;
+        if since.is_some_and(|log| log.events.is_empty()) {
+            self.append(std::slice::from_ref(&*event)).await?;
+        }
+        Ok(())
     }
 
     /// Ends the background work; called once nothing is written any more.

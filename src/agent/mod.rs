@@ -41,7 +41,7 @@ use catalog::ModelEntry;
 use config::{ResumeOptions, SessionConfig};
 use contain::spawned;
 use core::Core;
-use error::{AgentError, ErrorCode};
+use error::AgentError;
 use journal::guarded;
 use outlet::{Subscription, Turn};
 use session::{Session, Slot, SlotTicket};
@@ -94,9 +94,8 @@ impl Agent {
     /// Creates a session.
     ///
     /// # Errors
-    /// `SESSION_BUSY` while another is open, unless `replace` is set, or is being opened for
-    /// longer than `hook_timeout_ms`; `MODEL_NOT_SUPPORTED`; `HOOK_ABORTED`;
-    /// `AGENT_SHUT_DOWN`.
+    /// `SESSION_BUSY` while another is open or being opened, unless `replace` is set;
+    /// `MODEL_NOT_SUPPORTED`; `HOOK_ABORTED`; `AGENT_SHUT_DOWN`.
     pub async fn create_session(&self, config: SessionConfig) -> Result<Session, AgentError> {
         let this = self.clone();
         self.run(async move {
@@ -116,8 +115,8 @@ impl Agent {
     /// [`Session::retry_turn`] does that.
     ///
     /// # Errors
-    /// `SESSION_BUSY` while one is open, unless `replace` is set, or is being opened for longer
-    /// than `hook_timeout_ms`; `SESSION_NOT_FOUND`, also when no session storage is registered;
+    /// `SESSION_BUSY` while one is open or being opened, unless `replace` is set;
+    /// `SESSION_NOT_FOUND`, also when no session storage is registered;
     /// `MODEL_NOT_SUPPORTED` when its model is gone and no other is named; `STORAGE_ERROR`;
     /// `HOOK_ABORTED`; `AGENT_SHUT_DOWN`. Nothing is opened then.
     pub async fn resume_session(
@@ -126,27 +125,18 @@ impl Agent {
         options: ResumeOptions,
     ) -> Result<Session, AgentError> {
         let this = self.clone();
-        let session_id = session_id.to_owned();
+        let session_id: Arc<str> = session_id.into();
         self.run(async move {
             if !options.replace {
                 // Refused early, before anything is read.
                 this.slot.check_free()?;
             }
+            // What cannot be opened closes nothing and takes nobody's place.
             let stored = session::load(&this.core, &session_id).await?;
             let model = stored.model(&this.core, options.model_id.as_deref())?;
-            let reopens_itself = this
-                .slot
-                .current()
-                .is_some_and(|open| *open.id == *session_id);
-            let ticket = this.take_slot(Some(stored.id()), options.replace).await?;
-            let stored = if reopens_itself {
-                // Its close wrote more.
-                session::load(&this.core, &session_id).await?
-            } else {
-                // From here on it cannot be deleted.
-                stored.check_exists(&this.core).await?;
-                stored
-            };
+            let ticket = this.take_slot(Some(&session_id), options.replace).await?;
+            // From here on nobody else writes to it or deletes it.
+            let stored = stored.refreshed(&this.core).await?;
             session::resume(Arc::clone(&this.core), ticket, options, stored, model).await
         })
         .await
@@ -252,13 +242,13 @@ impl Agent {
     /// `AGENT_SHUT_DOWN`.
     pub async fn delete_session(&self, session_id: &str) -> Result<(), AgentError> {
         let this = self.clone();
-        let session_id = session_id.to_owned();
+        let session_id: Arc<str> = session_id.into();
         self.run(async move {
-            if this.slot.holds(&session_id) {
+            let Some(_claim) = this.slot.claim(&session_id).await else {
                 return Err(AgentError::session_busy(
                     "the session is open; close it before you delete it",
                 ));
-            }
+            };
             let missing = || AgentError::session_not_found(&session_id);
             let storage = this.core.sessions.as_ref().ok_or_else(missing)?;
             let existed = guarded(
@@ -376,26 +366,20 @@ impl Agent {
         spawned(&self.core.runtime, work).await
     }
 
-    /// Takes the slot for a stored session, or for a new one. With `replace` whatever is in
-    /// it is closed first, also what is still being opened: the last one to ask has it.
+    /// Takes the slot for a stored session, or for a new one.
     async fn take_slot(
         &self,
         session_id: Option<&Arc<str>>,
         replace: bool,
     ) -> Result<SlotTicket, AgentError> {
-        // An opening takes as long as its hooks.
-        let limit = self.core.hook_limit().limit;
-        loop {
-            let refused = match self.slot.take(session_id) {
-                Err(refused) if replace && refused.code == ErrorCode::SessionBusy => refused,
-                taken => return taken,
-            };
-            match tokio::time::timeout(limit, self.slot.occupant()).await {
-                Ok(Some(open)) => open.leave().await?,
-                Ok(None) => {}
-                Err(_) => return Err(refused),
-            }
-        }
+        let ticket = if replace {
+            self.slot.take_over(session_id).await?
+        } else {
+            self.slot.take(session_id).await?
+        };
+        // A shutdown that began meanwhile may have looked into the slot already.
+        self.core.check_running()?;
+        Ok(ticket)
     }
 }
 

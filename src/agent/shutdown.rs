@@ -55,21 +55,23 @@ async fn shut_down_now(core: &Arc<Core>, slot: &Arc<Slot>) -> ShutdownReport {
     let total = Duration::from_millis(core.config.shutdown_timeout_ms);
     let deadline = Instant::now() + total;
     let mut problems = Vec::new();
-    // The close knows that a shutdown has begun and gives each of its steps a share of this.
+    // A close knows that a shutdown has begun and gives each of its steps a share of this.
     let ending = async {
-        match slot.settle().await {
-            Some(session) => session.closed().await,
-            None => (Ok(()), Vec::new()),
-        }
+        let closed = match slot.settle().await {
+            Some(session) => session.close().await,
+            None => Ok(()),
+        };
+        core.closes.close();
+        core.closes.wait().await;
+        closed.err()
     };
     match tokio::time::timeout(total * 4 / 5, ending).await {
-        Ok((stored, skipped)) => {
-            problems.extend(stored.err().map(|error| error.to_string()));
-            problems.extend(skipped.into_iter().map(str::to_owned));
-        }
+        Ok(None) => {}
+        Ok(Some(error)) => problems.push(error.to_string()),
         Err(_) => problems
             .push("closing the session was cut off; what was stored by then is kept".to_owned()),
     }
+    problems.append(&mut lock(&core.left_out));
     slot.seal();
     core.taps.retire();
     let limit = Duration::from_millis(core.config.plugin_timeout_ms);

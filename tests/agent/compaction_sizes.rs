@@ -1,7 +1,9 @@
 //! Chapter 5.2: messages and results that are too large, and compactions that free nothing.
 
 use youyou_agent::testing::{RecordingTool, call, done, error, kinds, text};
-use youyou_agent::{AgentConfig, AgentEvent, AgentEventKind, ErrorCode, ProviderErrorKind};
+use youyou_agent::{
+    AgentConfig, AgentEvent, AgentEventKind, ErrorCode, ProviderErrorKind, SkillDefinition,
+};
 
 use crate::compaction::compacted;
 use crate::histories::{
@@ -151,7 +153,7 @@ async fn a_message_that_fills_most_of_the_window_leaves_results_and_answers_thei
     }
     provider.queue([text("seen"), done()]);
     let rig = Rig::with(provider, compacting(), |builder| {
-        builder.tool(RecordingTool::read_only("read").answering("x".repeat(400)))
+        builder.tool(RecordingTool::read_only("read").answering("x".repeat(500)))
     })
     .await;
     let events = rig.send("x".repeat(12_800).as_str()).await;
@@ -192,4 +194,31 @@ async fn a_compaction_by_hand_frees_half_of_what_can_go_however_large_the_rest_i
         );
         rig.epilogue().await;
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_skill_that_fills_most_of_the_window_does_not_compact_at_every_step() {
+    let provider = well_summarised(provider_with_window(8_000));
+    for round in 0..12 {
+        provider.queue([call(format!("c{round}"), "read", "{}"), done()]);
+    }
+    provider.queue([text("seen"), done()]);
+    let skill = SkillDefinition {
+        name: "big".to_owned(),
+        display_name: "Big".to_owned(),
+        description: "Is long.".to_owned(),
+        prompt: "x".repeat(6_200 * 4),
+        required_tools: Vec::new(),
+        allow_implicit_invocation: false,
+    };
+    let rig = Rig::with(provider, compacting(), |builder| {
+        builder
+            .skill(skill)
+            .tool(RecordingTool::read_only("read").answering("x".repeat(100)))
+    })
+    .await;
+    let events = rig.send("/big go").await;
+    let made = compacted(&events).len();
+    assert!(made <= 2, "{made} compactions");
+    rig.epilogue().await;
 }

@@ -157,7 +157,69 @@ async fn of_two_that_replace_at_once_the_last_one_stays_open() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn replacing_waits_for_an_opening_no_longer_than_its_hooks_may_take() {
+async fn those_that_replace_an_open_session_have_it_in_the_order_they_came() {
+    for _ in 0..20 {
+        let rig = Rig::new(provider().reply([text("AB"), wait()])).await;
+        let mut turn = rig.session.send("hi").unwrap();
+        crate::told::read_until(&mut turn, "text 0: AB").await;
+        let mut waiting = Vec::new();
+        for _ in 0..4 {
+            let agent = rig.agent.clone();
+            waiting.push(tokio::spawn(async move {
+                agent.create_session(replacing()).await
+            }));
+            tokio::task::yield_now().await;
+        }
+        let mut ids = Vec::new();
+        for replaced in waiting {
+            ids.push(replaced.await.unwrap().unwrap().id().to_owned());
+        }
+        let session = rig.agent.current_session().unwrap();
+        assert_eq!(session.id(), ids[3], "{ids:?}");
+        Rig { session, ..rig }.epilogue().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_resume_goes_on_from_what_a_close_wrote_while_it_was_read() {
+    let storage = FaultySessions::new(InMemorySessions::new());
+    let faults = storage.faults().clone();
+    let inner = storage.inner().clone();
+    let rig = Rig::over(talkative(), config(), inner, storage, |builder| builder).await;
+    rig.send("one").await;
+    rig.provider.queue([text("cut"), wait()]);
+    let mut turn = rig.session.send("two").unwrap();
+    crate::told::read_until(&mut turn, "text 0: cut").await;
+    let door = Gate::closed();
+    faults.inject(
+        SessionOperation::Find,
+        When::Nth(1),
+        youyou_agent::testing::Fault::Gate(door.clone()),
+    );
+    let resuming = tokio::spawn({
+        let (agent, id) = (rig.agent.clone(), rig.session.id().to_owned());
+        async move { agent.resume_session(&id, reopening()).await }
+    });
+    door.arrived(1).await;
+    rig.session.close().await.unwrap();
+    door.open();
+    let session = resuming.await.unwrap().unwrap();
+    let rig = Rig { session, ..rig };
+    rig.send("three").await;
+    assert_eq!(
+        stored_lines(&rig.stored())[3..],
+        [
+            "user: two",
+            "assistant: cut (Cancelled)",
+            "user: three",
+            "assistant: ok"
+        ]
+    );
+    rig.epilogue().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_opening_that_nobody_answers_has_its_limit_once_somebody_replaces_it() {
     let door = Gate::closed();
     let agent = AgentBuilder::new(config())
         .provider(talkative())
@@ -170,12 +232,20 @@ async fn replacing_waits_for_an_opening_no_longer_than_its_hooks_may_take() {
         async move { agent.create_session(SessionConfig::default()).await }
     });
     door.arrived(1).await;
+    tokio::time::sleep(Duration::from_secs(86_400)).await;
+    assert!(!stuck.is_finished(), "it asks a person");
+    let refused = agent.create_session(SessionConfig::default()).await;
+    assert_eq!(refused.unwrap_err().code, ErrorCode::SessionBusy);
     let began = tokio::time::Instant::now();
-    let refused = agent.create_session(replacing()).await.unwrap_err();
-    assert_eq!(refused.code, ErrorCode::SessionBusy);
+    let replacing = tokio::spawn({
+        let agent = agent.clone();
+        async move { agent.create_session(replacing()).await }
+    });
+    let first = stuck.await.unwrap().unwrap();
     assert_eq!(began.elapsed().as_secs(), 30);
     door.open();
-    let session = stuck.await.unwrap().unwrap();
+    let session = replacing.await.unwrap().unwrap();
+    assert_eq!(first.info().state, SessionState::Closed);
     let turn = session.send("hi").unwrap();
     assert_eq!(*turn.outcome().await.assistant_output, *"ok");
     agent.shutdown().await;

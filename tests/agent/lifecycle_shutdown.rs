@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use tokio::time::Instant;
-use youyou_agent::testing::{Gate, InMemorySessions, collect, done, text, wait};
+use youyou_agent::testing::{
+    Gate, InMemoryMemories, InMemorySessions, RecordingTool, call, collect, done, gate, text, wait,
+};
 use youyou_agent::{
     AfterToolUse, Agent, AgentBuilder, ErrorCode, HookOutcome, ResumeOptions, Session,
     SessionConfig, SessionEnd, SessionStart, SessionState, Tap, TurnEnd,
@@ -204,6 +206,87 @@ async fn a_session_that_is_being_opened_is_closed_before_the_plugins_are() {
         ["opened", "SessionStart", "SessionEnd", "p shutdown"]
     );
     assert_shut_down(&agent, &session).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_shutdown_while_a_session_is_replaced_starts_no_other() {
+    // G12
+    let lines = Lines::default();
+    let tool = RecordingTool::mutating("slow").taking(Duration::from_secs(1));
+    let log = tool.log().clone();
+    let provider = provider()
+        .reply([text("noted"), done()])
+        .reply([call("c1", "slow", "{}"), done()])
+        .always(|_| [wait()]);
+    let rig = Rig::with(provider, config(), |builder| {
+        builder
+            .tool(tool)
+            .memory_storage(InMemoryMemories::new())
+            .plugin(witness(&lines))
+    })
+    .await;
+    rig.send("I like tea").await;
+    let _turn = rig.session.send("go").unwrap();
+    log.started(1).await;
+    lines.clear();
+    let replacing = tokio::spawn({
+        let agent = rig.agent.clone();
+        let config = SessionConfig {
+            replace: true,
+            ..SessionConfig::default()
+        };
+        async move { agent.create_session(config).await }
+    });
+    pass(Duration::from_millis(10)).await;
+    let report = rig.agent.shutdown().await;
+    assert_eq!(
+        replacing.await.unwrap().unwrap_err().code,
+        ErrorCode::AgentShutDown
+    );
+    let started = lines
+        .all()
+        .iter()
+        .filter(|line| *line == "SessionStart")
+        .count();
+    assert_eq!(started, 0, "{:?}", lines.all());
+    assert_eq!(report.problems.len(), 1, "{report:?}");
+    assert!(report.problems[0].contains("memories"), "{report:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_shutdown_waits_for_the_memories_of_a_session_that_was_replaced() {
+    for in_time in [true, false] {
+        let door = Gate::closed();
+        let behind = door.clone();
+        let memories = InMemoryMemories::new();
+        let provider = crate::memory::extracting(move || {
+            vec![gate(&behind), text(r#"[{"content":"tea"}]"#), done()]
+        });
+        let rig = Rig::with(provider, config(), |builder| {
+            builder.memory_storage(memories.clone())
+        })
+        .await;
+        rig.send("I like tea").await;
+        let config = SessionConfig {
+            replace: true,
+            ..SessionConfig::default()
+        };
+        rig.agent.create_session(config).await.unwrap();
+        let ending = tokio::spawn({
+            let agent = rig.agent.clone();
+            async move { agent.shutdown().await }
+        });
+        pass(Duration::from_millis(10)).await;
+        if in_time {
+            door.open();
+        }
+        let report = ending.await.unwrap();
+        let (kept, told) = if in_time { (1, 0) } else { (0, 1) };
+        assert_eq!(memories.all().len(), kept);
+        assert_eq!(report.problems.len(), told, "{report:?}");
+        let noted = format!("{:?}", rig.stored()).contains("MemoryCheckpoint");
+        assert_eq!(noted, in_time, "what was left out is made up for");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

@@ -11,7 +11,7 @@ use youyou_agent::testing::{
 };
 use youyou_agent::{
     AgentConfig, ChatRequest, ContentBlock, Memory, MemoryStorage, ModelInfo, ProviderErrorKind,
-    SessionConfig, SessionEvent, SessionEventKind, SessionMetadata,
+    ResumeOptions, SessionConfig, SessionEvent, SessionEventKind, SessionMetadata,
 };
 
 use crate::compaction_limits::picture;
@@ -405,6 +405,63 @@ async fn a_checkpoint_says_what_it_covers_however_late_it_ends() {
     next.reopen().await;
     assert_eq!(extracted(&next), [vec![3, 4, 5]]);
     next.epilogue().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_close_could_not_extract_is_made_up_for() {
+    let broken = Arc::new(AtomicBool::new(true));
+    let fails = Arc::clone(&broken);
+    let provider = extracting(move || match fails.load(Ordering::SeqCst) {
+        true => vec![error(ProviderErrorKind::Auth, "wrong key")],
+        false => vec![text("[]"), done()],
+    });
+    let mut rig = remembering(provider, InMemoryMemories::new()).await;
+    rig.send("word1").await;
+    rig.reopen().await;
+    broken.store(false, Ordering::SeqCst);
+    rig.send("word2").await;
+    rig.reopen().await;
+    assert_eq!(extracted(&rig), [vec![1], vec![1, 2]]);
+    rig.send("word3").await;
+    rig.reopen().await;
+    assert_eq!(extracted(&rig)[2..], [vec![3]]);
+    rig.epilogue().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_extraction_notes_nothing_in_a_session_that_goes_on_or_is_gone() {
+    // D13
+    for deleted in [false, true] {
+        let door = Gate::closed();
+        let behind = door.clone();
+        let provider = extracting(move || vec![gate(&behind), text("[]"), done()]);
+        let rig = remembering(provider, InMemoryMemories::new()).await;
+        rig.send("word1").await;
+        let id = rig.session.id().to_owned();
+        let closing = tokio::spawn({
+            let session = rig.session.clone();
+            async move { session.close().await }
+        });
+        rig.provider.asked(2).await;
+        if deleted {
+            rig.agent.delete_session(&id).await.unwrap();
+            door.open();
+            closing.await.unwrap().unwrap();
+            assert_eq!(rig.storage.session_ids(), Vec::<String>::new());
+            continue;
+        }
+        let session = rig
+            .agent
+            .resume_session(&id, ResumeOptions::default())
+            .await
+            .unwrap();
+        session.send("word2").unwrap().outcome().await;
+        door.open();
+        closing.await.unwrap().unwrap();
+        let lines = stored_lines(&rig.stored());
+        assert_eq!(lines[3..], ["user: word2", "assistant: ok"], "{lines:?}");
+        Rig { session, ..rig }.epilogue().await;
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -104,6 +104,50 @@ async fn a_session_that_is_being_resumed_cannot_be_deleted() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_session_that_is_being_deleted_does_not_open() {
+    // D13
+    for replace in [false, true] {
+        let inner = storage_with([user_message(0, "hello")]);
+        let faulty = FaultySessions::new(inner.clone());
+        let faults = faulty.faults().clone();
+        let door = Gate::closed();
+        faults.inject(
+            SessionOperation::Delete,
+            When::Nth(1),
+            Fault::Gate(door.clone()),
+        );
+        let provider = provider().always(|_| [text("ok"), done()]);
+        let rig = Rig::over(provider, config(), inner, faulty, |builder| builder).await;
+        rig.session.close().await.unwrap();
+        let deleting = tokio::spawn({
+            let agent = rig.agent.clone();
+            async move { agent.delete_session(STORED).await }
+        });
+        door.arrived(1).await;
+        let resuming = tokio::spawn({
+            let agent = rig.agent.clone();
+            let options = ResumeOptions {
+                replace,
+                ..ResumeOptions::default()
+            };
+            async move { agent.resume_session(STORED, options).await }
+        });
+        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+        assert!(!resuming.is_finished());
+        door.open();
+        deleting.await.unwrap().unwrap();
+        let gone = resuming.await.unwrap().unwrap_err();
+        assert_eq!(gone.code, ErrorCode::SessionNotFound);
+        let session = rig
+            .agent
+            .create_session(SessionConfig::default())
+            .await
+            .unwrap();
+        Rig { session, ..rig }.epilogue().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_session_that_is_deleted_while_it_is_read_does_not_open() {
     // D13
     let inner = storage_with([user_message(0, "hello")]);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::Context;
 use super::estimate::{self, QUARTERS};
-use super::normalize::{Normalizer, View};
+use super::normalize::{Normalizer, SkillPrompt, View};
 use super::transcript;
 use crate::agent::event::CompactMethod;
 use crate::agent::message::ContentBlock;
@@ -71,13 +71,16 @@ impl Unit<'_> {
     }
 }
 
-/// What no compaction can free: the fixed part and the newest user message, in tokens.
+/// What no compaction can free: the fixed part and the newest user message with its skill, in
+/// tokens.
 pub(crate) fn unmovable(context: &Context) -> u64 {
     let latest_user = context
         .events()
         .iter()
         .rfind(|event| matches!(event.kind, SessionEventKind::UserMessage { .. }));
-    let pinned = latest_user.map_or(0, |event| cost(context, std::slice::from_ref(event)));
+    let pinned = latest_user.map_or(0, |event| {
+        cost_with(context, std::slice::from_ref(event), context.skill.clone())
+    });
     context.fixed_tokens().saturating_add(pinned)
 }
 
@@ -221,6 +224,11 @@ fn units(context: &Context) -> Vec<Unit<'_>> {
 
 /// What events cost as the model sees them now.
 fn cost(context: &Context, events: &[Arc<SessionEvent>]) -> u64 {
+    cost_with(context, events, None)
+}
+
+/// The same with a skill's prompt before its message.
+fn cost_with(context: &Context, events: &[Arc<SessionEvent>], skill: Option<SkillPrompt>) -> u64 {
     let shortened = context.compaction().map(|record| CompactionRecord {
         summary: None,
         ..record.clone()
@@ -229,7 +237,7 @@ fn cost(context: &Context, events: &[Arc<SessionEvent>]) -> u64 {
         context.view().clone(),
         shortened.as_ref(),
         context.refused_images.clone(),
-        None,
+        skill,
     );
     for event in events {
         folded.push(event);

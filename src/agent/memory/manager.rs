@@ -109,17 +109,6 @@ impl MemoryProgress {
         extracted.then_some(through)
     }
 
-    /// Index of the newest event that the extraction at the end will cover; absent if there
-    /// is nothing to extract from.
-    pub(crate) fn rest(&self) -> Option<u64> {
-        let running = self.running.as_ref().map(|checkpoint| checkpoint.through);
-        if self.has_fresh() {
-            newest(&self.fresh)
-        } else {
-            running
-        }
-    }
-
     /// Whether there is anything to extract from. A session that was only opened has
     /// nothing, whatever an earlier process left.
     fn has_fresh(&self) -> bool {
@@ -163,27 +152,35 @@ impl MemoryProgress {
         }
     }
 
-    /// Extracts what is left, after a checkpoint that still runs; all within `limit`.
+    /// Extracts what is left, after a checkpoint that still runs; all within `limit`. Answers
+    /// the index of the newest event that is extracted now.
     pub(crate) async fn finish(
         mut self,
         core: &Arc<Core>,
         session_id: &Arc<str>,
         model: &Model,
         limit: Duration,
-    ) {
+    ) -> Option<u64> {
+        let mut extracted = None;
         let work = async {
-            if let Some(checkpoint) = self.running.take()
-                && let Ok(left) = checkpoint.task.await
+            if let Some(Checkpoint { task, through }) = self.running.take()
+                && let Ok(left) = task.await
             {
+                extracted = left.is_empty().then_some(through);
                 self.take_back(left);
             }
             if self.has_fresh() {
-                self.take(session_id, model).run(core, limit).await;
+                let through = newest(&self.fresh);
+                let left = self.take(session_id, model).run(core, limit).await;
+                if left.is_empty() {
+                    extracted = through;
+                }
             }
         };
         if tokio::time::timeout(limit, work).await.is_err() {
             tracing::warn!(session = %session_id, "extracting memories took too long and was given up");
         }
+        extracted
     }
 
     /// The memories for this session, by its first message. At most `memory_max_items`,

@@ -31,25 +31,17 @@ pub(super) struct Closing {
     stored: Option<Result<(), AgentError>>,
     /// Whether memories are extracted, too, or given up.
     over: bool,
-    /// What a shutdown left no time for, each a sentence for the log.
-    skipped: Vec<&'static str>,
 }
 
 impl SessionInner {
     /// Closes the session, or waits for the close that is under way.
     pub(crate) async fn close(self: &Arc<Self>) -> Result<(), AgentError> {
-        self.closed().await.0
-    }
-
-    /// As [`close`](Self::close), and says what a shutdown left no time for.
-    pub(crate) async fn closed(self: &Arc<Self>) -> (Result<(), AgentError>, Vec<&'static str>) {
-        match self.begin_close().wait_for(|closing| closing.over).await {
-            Ok(closing) => (
-                closing.stored.clone().unwrap_or(Ok(())),
-                closing.skipped.clone(),
-            ),
-            Err(_) => (Err(has_a_fault()), Vec::new()),
-        }
+        let mut closing = self.begin_close();
+        let closing = closing
+            .wait_for(|closing| closing.over)
+            .await
+            .map_err(|_| has_a_fault())?;
+        closing.stored.clone().unwrap_or(Ok(()))
     }
 
     /// Closes the session as far as the next one needs it: everything is written, and the
@@ -57,7 +49,7 @@ impl SessionInner {
     ///
     /// # Errors
     /// `INTERNAL`: the slot is not free.
-    pub(crate) async fn leave(self: &Arc<Self>) -> Result<(), AgentError> {
+    pub(crate) async fn make_way(self: &Arc<Self>) -> Result<(), AgentError> {
         let mut closing = self.begin_close();
         let closing = closing
             .wait_for(|closing| closing.stored.is_some())
@@ -78,27 +70,28 @@ impl SessionInner {
         let (progress, begun) = watch::channel(Closing::default());
         *closing = Some(begun.clone());
         let this = Arc::clone(self);
-        // Owned by its limits; whoever closes awaits it through the channel.
-        self.core.runtime.spawn(async move {
-            this.close_now(&progress).await;
+        // Owned by its limits; whoever closes awaits it through the channel, a shutdown
+        // through the tracker.
+        let task = async move {
+            let (stored, work) = this.close_now().await;
+            let all_stored = stored.is_ok();
+            progress.send_modify(|closing| closing.stored = Some(stored));
+            if let Some(work) = work {
+                this.remember(*work, all_stored).await;
+            }
             progress.send_modify(|closing| closing.over = true);
-        });
+        };
+        self.core.closes.spawn_on(task, &self.core.runtime);
         begun
     }
 
-    async fn close_now(self: &Arc<Self>, progress: &watch::Sender<Closing>) {
-        let skip = |what| progress.send_modify(|closing| closing.skipped.push(what));
+    async fn close_now(self: &Arc<Self>) -> (Result<(), AgentError>, Option<Box<Work>>) {
         lock(&self.state).closing = true;
         self.cancel(None);
         let work = match self.unhurried(TURN_SHARE, self.retrieve()).await {
             Some(work) => Some(work),
             // What was stored by then is what a resume finds.
-            None => {
-                skip(
-                    "the running turn did not end in time and was stopped; the outcome of its tools is unknown",
-                );
-                self.stop_turn()
-            }
+            None => self.stop_turn(),
         };
         let (stored, work) = match self.unhurried(WIND_UP_SHARE, self.wind_up(work)).await {
             Some(done) => done,
@@ -115,18 +108,48 @@ impl SessionInner {
             slot.free(&self.id);
         }
         self.core.outlet.close_session(&self.id);
-        progress.send_modify(|closing| closing.stored = Some(stored));
-        if let Some(work) = work
-            && let Some(memory) = work.memory
-        {
-            let model = lock(&self.state).model.clone();
-            let limit = Duration::from_millis(self.core.config.memory_timeout_ms);
-            let extraction = memory.finish(&self.core, &self.id, &model, limit);
-            if self.unhurried(EXTRACTION_SHARE, extraction).await.is_none() {
-                tracing::warn!(session = %self.id, "the shutdown left no time to extract memories");
-                skip("there was no time to extract the session's memories; its next close does");
+        (stored, work)
+    }
+
+    /// Extracts memories and notes it, once the slot is free. What is cut off or fails is made
+    /// up for when the session goes on.
+    async fn remember(&self, work: Work, all_stored: bool) {
+        let Some(memory) = work.memory else { return };
+        let model = lock(&self.state).model.clone();
+        let limit = Duration::from_millis(self.core.config.memory_timeout_ms);
+        let remembering = async {
+            let extracted = memory.finish(&self.core, &self.id, &model, limit).await;
+            if let Some(through) = extracted
+                && all_stored
+                && let Err(error) = self.note_extraction(through).await
+            {
+                tracing::warn!(session = %self.id, %error, "the checkpoint was not stored");
             }
+        };
+        if self
+            .unhurried(EXTRACTION_SHARE, remembering)
+            .await
+            .is_none()
+        {
+            let what =
+                "there was no time to extract memories; it is made up for when the session goes on";
+            self.core.leave_out(&self.id, what);
         }
+    }
+
+    /// A session that goes on by now has the same to extract, and notes it itself.
+    async fn note_extraction(&self, through: u64) -> Result<(), AgentError> {
+        let Some(slot) = self.slot.upgrade() else {
+            return Ok(());
+        };
+        let Some(_claim) = slot.claim(&self.id).await else {
+            return Ok(());
+        };
+        let journal = Arc::clone(&lock(&self.state).journal);
+        let metadata = SessionMetadata::MemoryCheckpoint { through };
+        journal
+            .append_to_closed(SessionEventKind::Metadata { metadata })
+            .await
     }
 
     /// Lets a step take its time, until a shutdown begins: from then on it has its share.
@@ -161,7 +184,7 @@ impl SessionInner {
         }
     }
 
-    /// Stops the turn where it is. Its work is lost.
+    /// Stops what runs where it is. Its work is lost.
     fn stop_turn(&self) -> Option<Box<Work>> {
         let (work, stopped) = {
             let mut state = lock(&self.state);
@@ -173,7 +196,8 @@ impl SessionInner {
             (work, stopped)
         };
         if let Some((turn_id, task)) = stopped {
-            tracing::warn!(session = %self.id, turn = %turn_id, "the turn did not end in time and was stopped");
+            let what = "the running turn did not end in time and was stopped; what its tools did is unknown";
+            self.core.leave_out(&self.id, what);
             task.abort();
             if let Some(log) = self.core.outlet.turn(&turn_id) {
                 log.end(AgentEventKind::TurnCancelled {
@@ -181,6 +205,9 @@ impl SessionInner {
                 })
                 .wake();
             }
+        } else if work.is_none() {
+            let what = "the compaction did not end in time and was given up";
+            self.core.leave_out(&self.id, what);
         }
         work
     }
@@ -188,7 +215,7 @@ impl SessionInner {
     /// The end of a session: hooks, then everything is written.
     async fn wind_up(
         self: &Arc<Self>,
-        mut work: Option<Box<Work>>,
+        work: Option<Box<Work>>,
     ) -> (Result<(), AgentError>, Option<Box<Work>>) {
         let message_count = match &work {
             Some(work) => work.message_count,
@@ -217,32 +244,8 @@ impl SessionInner {
                 "a SessionEnd handler aborted, which is too late"
             );
         }
-        if let Some(work) = &mut work
-            && let Some(through) = self.extracted(work)
-        {
-            let checkpoint = SessionEventKind::Metadata {
-                metadata: SessionMetadata::MemoryCheckpoint { through },
-            };
-            if let Some(error) = work.record(&"".into(), None, checkpoint).await {
-                tracing::warn!(session = %self.id, %error, "the checkpoint was not stored at once");
-            }
-        }
         let journal = Arc::clone(&lock(&self.state).journal);
         (journal.finish().await, work)
-    }
-
-    /// Index of the newest event that counts as extracted from now on.
-    fn extracted(&self, work: &mut Work) -> Option<u64> {
-        let memory = work.memory.as_mut()?;
-        let harvested = memory.harvest();
-        if self.core.stopping.is_cancelled() {
-            // A shutdown leaves the extraction little time; what it cuts off is left to the
-            // resume.
-            return harvested;
-        }
-        // Noted before the extraction, whose own end nobody waits for to the last: a session
-        // that goes on meanwhile does not extract the same again.
-        memory.rest().or(harvested)
     }
 }
 

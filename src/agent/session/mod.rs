@@ -407,7 +407,10 @@ impl SessionInner {
         let mut state = lock(&self.state);
         state.message_count = work.message_count;
         state.context_tokens = work.context.tokens();
-        state.activity = Activity::Idle(work);
+        // What a shutdown gave up comes back too late.
+        if !matches!(state.activity, Activity::Closed) {
+            state.activity = Activity::Idle(work);
+        }
         let published = publish();
         drop(state);
         self.idle.notify_waiters();

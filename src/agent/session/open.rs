@@ -73,7 +73,7 @@ pub(crate) struct Stored {
 ///
 /// # Errors
 /// `SESSION_NOT_FOUND`, `STORAGE_ERROR`.
-pub(crate) async fn load(core: &Core, session_id: &str) -> Result<Stored, AgentError> {
+pub(crate) async fn load(core: &Core, session_id: &Arc<str>) -> Result<Stored, AgentError> {
     let missing = || AgentError::session_not_found(session_id);
     let storage = core.sessions.as_ref().ok_or_else(missing)?;
     let limit = core.storage_limit();
@@ -85,7 +85,7 @@ pub(crate) async fn load(core: &Core, session_id: &str) -> Result<Stored, AgentE
     let SessionLog { events, unreadable } = log;
     if unreadable > 0 {
         tracing::warn!(
-            session = session_id,
+            session = %session_id,
             unreadable,
             "stored records could not be read and were left out"
         );
@@ -99,33 +99,34 @@ pub(crate) async fn load(core: &Core, session_id: &str) -> Result<Stored, AgentE
         return Err(missing());
     }
     Ok(Stored {
-        id: session_id.into(),
+        id: Arc::clone(session_id),
         summary: found
             .into_iter()
-            .find(|summary| summary.session_id == session_id),
+            .find(|summary| *summary.session_id == **session_id),
         events: by_index.into_values().collect(),
     })
 }
 
 impl Stored {
-    pub(crate) fn id(&self) -> &Arc<str> {
-        &self.id
-    }
-
-    /// Looks again whether the session is there.
+    /// Looks again: what was written or deleted meanwhile counts.
     ///
     /// # Errors
     /// `SESSION_NOT_FOUND`, `STORAGE_ERROR`.
-    pub(crate) async fn check_exists(&self, core: &Core) -> Result<(), AgentError> {
+    pub(crate) async fn refreshed(self, core: &Core) -> Result<Self, AgentError> {
         let missing = || AgentError::session_not_found(&self.id);
         let storage = core.sessions.as_ref().ok_or_else(missing)?;
+        let last = self.events.last().map(|event| event.index);
         let doing = "loading the session failed";
-        guarded(core.storage_limit(), doing, || {
-            storage.load_page(&self.id, None, 1)
+        let since = guarded(core.storage_limit(), doing, || {
+            storage.load_page(&self.id, last, 1)
         })
         .await?
-        .map(|_| ())
-        .ok_or_else(missing)
+        .ok_or_else(missing)?;
+        if since.events.is_empty() {
+            Ok(self)
+        } else {
+            load(core, &self.id).await
+        }
     }
 
     /// The model the session goes on with.
@@ -271,7 +272,7 @@ async fn open(
             resumed,
             plugin_config: Arc::default(),
         },
-        core.hook_limit(),
+        core.hook_limit_with(ticket.hurry()),
         |_| false,
         |_, never| match never {},
     )

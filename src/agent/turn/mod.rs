@@ -43,7 +43,7 @@ pub(crate) struct TurnRun {
     /// Text of the newest response.
     output: Arc<str>,
     tool_calls: u32,
-    /// Whether a hook or a lack of progress spoke against compaction in this turn.
+    /// Whether a hook spoke against compaction in this turn.
     compaction_refused: bool,
     /// Whether the TurnEnd hooks run: not after a TurnStart abort.
     announce_end: bool,
