@@ -22,8 +22,8 @@ import type {
   UIMessageChunk,
 } from 'ai' with { 'resolution-mode': 'import' };
 import { contentOf, refused } from './ai-sdk/content.js';
-import { ChatMemory } from './ai-sdk/memory.js';
 import { toUIMessageStream } from './ai-sdk/stream.js';
+import { ChatTurns } from './ai-sdk/turns.js';
 import { createSession, currentSession } from './client.js';
 import type { AgentError } from './error.js';
 import type { SendOptions, Session } from './session.js';
@@ -78,7 +78,7 @@ export class AgentChatTransport<MESSAGE extends UIMessage = UIMessage> implement
     if (trigger === 'submit-message' && message?.role !== 'user') {
       throw refused('the last message is not the user\'s; tools run in the agent, so there is nothing to send back');
     }
-    const chat = ChatMemory.of(chatId);
+    const chat = ChatTurns.of(chatId);
     const open = await this.#find(chatId);
     const isOfSession = chat.newest?.turn.id === null || chat.newest?.turn.sessionId === open?.id;
     const newest = isOfSession ? chat.newest : null;
@@ -103,7 +103,7 @@ export class AgentChatTransport<MESSAGE extends UIMessage = UIMessage> implement
     options: Parameters<ChatTransport<MESSAGE>['reconnectToStream']>[0],
   ): Promise<ReadableStream<UIMessageChunk> | null> {
     const { chatId, abortSignal } = options;
-    const chat = ChatMemory.of(chatId);
+    const chat = ChatTurns.of(chatId);
     const attempt = {};
     chat.resuming = attempt;
     const stop = new AbortController();

@@ -8,10 +8,10 @@ import type { Turn } from '../turn.js';
 const CHATS_KEPT = 32;
 
 /** By chat id, not by transport: a component may make a transport with every rendering. */
-const chats = new Map<string, ChatMemory>();
+const chats = new Map<string, ChatTurns>();
 
 /** The turns of one chat. */
-export class ChatMemory {
+export class ChatTurns {
   /** The newest message that was sent, and its newest turn. */
   newest: { messageId: string | undefined; turn: Turn } | null = null;
   /** The newest attempt to resume. */
@@ -20,8 +20,8 @@ export class ChatMemory {
   readonly #stopped = new Set<Turn>();
 
   /** What is known of a chat. */
-  static of(chatId: string): ChatMemory {
-    const chat = chats.get(chatId) ?? new ChatMemory();
+  static of(chatId: string): ChatTurns {
+    const chat = chats.get(chatId) ?? new ChatTurns();
     chats.delete(chatId);
     chats.set(chatId, chat);
     for (const oldest of [...chats.keys()].slice(0, -CHATS_KEPT)) chats.delete(oldest);
