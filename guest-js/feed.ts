@@ -11,6 +11,9 @@ import { commands, type AgentEvent, type Attachment, type SessionInfo } from './
 import { settle } from './error.js';
 import { firstSequenceOf, isTerminal, Sequencer } from './sequence.js';
 
+/** Silence during a turn, in milliseconds, after which the agent is asked how far it is. */
+export const SILENCE_MS = 2_000;
+
 /** Messages between two acknowledgements: half of the 32 that the agent leaves open. */
 const ACK_EVERY = 16;
 

@@ -4,11 +4,8 @@
 
 import { commands, type AgentEvent } from './bindings.js';
 import { AgentError, settle } from './error.js';
-import { Feed } from './feed.js';
+import { Feed, SILENCE_MS } from './feed.js';
 import { isTerminal } from './sequence.js';
-
-/** Silence during a turn, in milliseconds, after which the agent is asked how far it is. */
-const SILENCE_MS = 2_000;
 
 /** Silence between turns, in milliseconds, after which the agent is asked whether one began unseen. */
 const IDLE_CHECK_MS = 10_000;

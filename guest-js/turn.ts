@@ -11,14 +11,11 @@ import {
   type TurnOutcome,
 } from './bindings.js';
 import { AgentError, reportUncaught, settle } from './error.js';
-import { Feed } from './feed.js';
+import { Feed, SILENCE_MS } from './feed.js';
 import { EventQueue, textOnly } from './queue.js';
 import { reduceTurn, type TurnState } from './reduce.js';
 import { lastEventOf, NEVER_SENT, resultOf, type TurnResult } from './result.js';
 import { isTerminal } from './sequence.js';
-
-/** Silence during a turn, in milliseconds, after which the agent is asked how far it is. */
-const SILENCE_MS = 2_000;
 
 /** Repairs without any new event after which an ended turn is closed from its outcome. */
 const REPAIRS_BEFORE_GIVING_UP = 3;

@@ -192,9 +192,10 @@ export class MockAgent {
 
   async #close(session: StoredSession): Promise<void> {
     if (this.#closing) return this.#closing;
-    this.#closing = this.#closeNow(session);
-    await this.#closing;
-    this.#closing = null;
+    this.#closing = this.#closeNow(session).finally(() => {
+      this.#closing = null;
+    });
+    return this.#closing;
   }
 
   async #closeNow(session: StoredSession): Promise<void> {

@@ -63,12 +63,7 @@ async fn closing_in_mid_turn_is_a_cancel_and_then_a_close() {
     assert_eq!(lines.all(), ["ended with 2 messages"]);
     assert_eq!(rig.session.info().state, SessionState::Closed);
     assert!(rig.agent.current_session().is_none());
-    let session = rig
-        .agent
-        .create_session(SessionConfig::default())
-        .await
-        .unwrap();
-    Rig { session, ..rig }.epilogue().await;
+    rig.anew().await.epilogue().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -274,12 +269,7 @@ async fn a_close_that_cannot_store_says_what_is_lost_and_closes_all_the_same() {
     assert!(failed.message.contains("1 event") && failed.message.contains("the disk is full"));
     assert_eq!(rig.session.close().await.unwrap_err(), failed, "said again");
     faults.heal();
-    let session = rig
-        .agent
-        .create_session(SessionConfig::default())
-        .await
-        .unwrap();
-    Rig { session, ..rig }.epilogue().await;
+    rig.anew().await.epilogue().await;
 }
 
 #[tokio::test(start_paused = true)]

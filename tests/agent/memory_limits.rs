@@ -163,12 +163,7 @@ async fn a_checkpoint_holds_up_no_turn_and_is_awaited_at_the_end() {
     closing.await.unwrap().unwrap();
     assert_eq!(extractions(&rig.provider).len(), 2);
     assert_eq!(contents(&memories), ["x"]);
-    let session = rig
-        .agent
-        .create_session(SessionConfig::default())
-        .await
-        .unwrap();
-    Rig { session, ..rig }.epilogue().await;
+    rig.anew().await.epilogue().await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -345,10 +345,5 @@ async fn a_session_of_an_unknown_id_is_not_found_and_the_slot_stays_free() {
     }
     rig.storage
         .preload("other", [session_created(0, "t", MODEL)]);
-    let session = rig
-        .agent
-        .create_session(SessionConfig::default())
-        .await
-        .unwrap();
-    Rig { session, ..rig }.epilogue().await;
+    rig.anew().await.epilogue().await;
 }

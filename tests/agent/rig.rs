@@ -114,6 +114,11 @@ impl Rig {
         }
     }
 
+    /// Goes on with a new session; the one before is closed already.
+    pub(crate) async fn anew(self) -> Self {
+        Self::created(self.agent, self.provider, self.storage).await
+    }
+
     /// Closes the session and resumes it.
     pub(crate) async fn reopen(&mut self) {
         let id = self.session.id().to_owned();

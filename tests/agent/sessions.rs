@@ -62,12 +62,7 @@ async fn the_open_session_cannot_be_deleted() {
         .await
         .unwrap_err();
     assert_eq!(gone.code, ErrorCode::SessionNotFound);
-    let session = rig
-        .agent
-        .create_session(SessionConfig::default())
-        .await
-        .unwrap();
-    Rig { session, ..rig }.epilogue().await;
+    rig.anew().await.epilogue().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -138,12 +133,7 @@ async fn a_session_that_is_being_deleted_does_not_open() {
         deleting.await.unwrap().unwrap();
         let gone = resuming.await.unwrap().unwrap_err();
         assert_eq!(gone.code, ErrorCode::SessionNotFound);
-        let session = rig
-            .agent
-            .create_session(SessionConfig::default())
-            .await
-            .unwrap();
-        Rig { session, ..rig }.epilogue().await;
+        rig.anew().await.epilogue().await;
     }
 }
 
@@ -171,12 +161,7 @@ async fn a_session_that_is_deleted_while_it_is_read_does_not_open() {
     door.open();
     let gone = resuming.await.unwrap().unwrap_err();
     assert_eq!(gone.code, ErrorCode::SessionNotFound);
-    let session = rig
-        .agent
-        .create_session(SessionConfig::default())
-        .await
-        .unwrap();
-    Rig { session, ..rig }.epilogue().await;
+    rig.anew().await.epilogue().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -195,12 +180,7 @@ async fn a_deleted_session_is_not_brought_back_by_what_could_not_be_stored() {
     faults.heal();
     tokio::time::sleep(std::time::Duration::from_secs(3_600)).await;
     assert_eq!(rig.storage.session_ids(), Vec::<String>::new());
-    let session = rig
-        .agent
-        .create_session(SessionConfig::default())
-        .await
-        .unwrap();
-    Rig { session, ..rig }.epilogue().await;
+    rig.anew().await.epilogue().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -386,10 +386,5 @@ async fn a_session_whose_first_message_was_never_stored_does_not_exist() {
     rig.session.close().await.unwrap();
     faults.heal();
     assert_eq!(rig.storage.session_ids(), Vec::<String>::new());
-    let session = rig
-        .agent
-        .create_session(SessionConfig::default())
-        .await
-        .unwrap();
-    Rig { session, ..rig }.epilogue().await;
+    rig.anew().await.epilogue().await;
 }

@@ -1,16 +1,9 @@
-import {
-  AbstractChat,
-  readUIMessageStream,
-  type ChatState,
-  type ChatTransport,
-  type UIMessage,
-  type UIMessageChunk,
-} from 'ai';
+import type { UIMessage } from 'ai';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { AgentChatTransport, toUIMessages, toUIMessageStream } from '../../guest-js/ai-sdk.js';
-import { AgentError, createSession, currentSession, type AgentEvent } from '../../guest-js/index.js';
+import { AgentChatTransport, toUIMessages } from '../../guest-js/ai-sdk.js';
+import { AgentError, createSession, currentSession } from '../../guest-js/index.js';
 import { mockAgent, type MockAgent, type MockScript, type MockStep } from '../../guest-js/testing.js';
-import { cancelled, completed, event, failed, reasoning, started, text } from './wire.js';
+import { Chat, chunksOf, plain } from './chat.js';
 
 let agent: MockAgent | undefined;
 afterEach(() => agent?.remove());
@@ -19,158 +12,6 @@ function install(script: MockScript): MockAgent {
   agent = mockAgent({ everyMs: 0, ...script });
   return agent;
 }
-
-async function* source(events: AgentEvent[], error?: unknown): AsyncGenerator<AgentEvent> {
-  yield* events;
-  if (error !== undefined) throw error;
-}
-
-async function chunksOf(stream: ReadableStream<UIMessageChunk>): Promise<UIMessageChunk[]> {
-  const chunks: UIMessageChunk[] = [];
-  for await (const chunk of stream) chunks.push(chunk);
-  return chunks;
-}
-
-/** The SDK's own chat, without any framework around it. */
-class Chat extends AbstractChat<UIMessage> {
-  constructor(
-    messages: UIMessage[] = [],
-    onError: (error: Error) => void = () => undefined,
-    transport: ChatTransport<UIMessage> = new AgentChatTransport(),
-  ) {
-    const state: ChatState<UIMessage> = {
-      status: 'ready',
-      error: undefined,
-      messages,
-      pushMessage: (message) => {
-        state.messages = [...state.messages, message];
-      },
-      popMessage: () => {
-        state.messages = state.messages.slice(0, -1);
-      },
-      replaceMessage: (index, message) => {
-        state.messages = state.messages.with(index, message);
-      },
-      snapshot: structuredClone,
-    };
-    super({ state, transport, onError });
-  }
-}
-
-/** Messages without what only the SDK's bookkeeping needs. */
-function plain(messages: UIMessage[]): unknown {
-  return JSON.parse(JSON.stringify(messages.map(({ role, parts }) => ({ role, parts }))));
-}
-
-const TOOL_TURN: AgentEvent[] = [
-  started(1),
-  reasoning('hm', 2),
-  text('Let me look.', 3),
-  event(4, { type: 'toolCallStart', step: 0, callId: 'a', toolName: 'read', arguments: { path: 'x' } }),
-  event(5, { type: 'toolCallStart', step: 0, callId: 'b', toolName: 'read', arguments: {} }),
-  event(6, { type: 'toolProgress', callId: 'a', message: 'half' }),
-  event(7, { type: 'toolCallEnd', step: 0, callId: 'b', toolName: 'read', output: 'no', durationMs: 1, success: false }),
-  event(8, { type: 'toolCallEnd', step: 0, callId: 'a', toolName: 'read', output: 'X', durationMs: 2, success: true }),
-  text('It ', 9, 9, 1),
-  text('is X.', 10, 10, 1),
-  completed(11, 'It is X.'),
-];
-
-const TOOL = { dynamic: true, providerExecuted: true };
-
-describe('the stream of a turn', () => {
-  test('opens and closes everything in the order the SDK wants', async () => {
-    expect(await chunksOf(toUIMessageStream(source(TOOL_TURN)))).toEqual([
-      { type: 'start', messageId: 't' },
-      { type: 'start-step' },
-      { type: 'reasoning-start', id: 'reasoning-2' },
-      { type: 'reasoning-delta', id: 'reasoning-2', delta: 'hm' },
-      { type: 'reasoning-end', id: 'reasoning-2' },
-      { type: 'text-start', id: 'text-3' },
-      { type: 'text-delta', id: 'text-3', delta: 'Let me look.' },
-      { type: 'text-end', id: 'text-3' },
-      { type: 'tool-input-available', toolCallId: 'a', toolName: 'read', input: { path: 'x' }, ...TOOL },
-      { type: 'tool-input-available', toolCallId: 'b', toolName: 'read', input: {}, ...TOOL },
-      { type: 'tool-output-error', toolCallId: 'b', errorText: 'no', ...TOOL },
-      { type: 'tool-output-available', toolCallId: 'a', output: 'X', ...TOOL },
-      { type: 'finish-step' },
-      { type: 'start-step' },
-      { type: 'text-start', id: 'text-9' },
-      { type: 'text-delta', id: 'text-9', delta: 'It ' },
-      { type: 'text-delta', id: 'text-9', delta: 'is X.' },
-      { type: 'text-end', id: 'text-9' },
-      { type: 'finish-step' },
-      { type: 'finish', finishReason: 'stop' },
-    ]);
-  });
-
-  test('is read by the SDK into one message', async () => {
-    let message: UIMessage | undefined;
-    for await (message of readUIMessageStream({ stream: toUIMessageStream(source(TOOL_TURN)) }));
-    expect(message).toMatchObject({
-      id: 't',
-      role: 'assistant',
-      parts: [
-        { type: 'step-start' },
-        { type: 'reasoning', text: 'hm', state: 'done' },
-        { type: 'text', text: 'Let me look.', state: 'done' },
-        { type: 'dynamic-tool', toolCallId: 'a', state: 'output-available', input: { path: 'x' }, output: 'X' },
-        { type: 'dynamic-tool', toolCallId: 'b', state: 'output-error', errorText: 'no' },
-        { type: 'step-start' },
-        { type: 'text', text: 'It is X.', state: 'done' },
-      ],
-    });
-  });
-
-  test('of a cancelled turn ends with abort, not with an error', async () => {
-    const chunks = await chunksOf(toUIMessageStream(source([started(1), text('ha', 2), cancelled(3)])));
-    expect(chunks.slice(-3)).toEqual([{ type: 'text-end', id: 'text-2' }, { type: 'finish-step' }, { type: 'abort' }]);
-  });
-
-  test('of a failed turn fails with the very error of the turn', async () => {
-    const error = AgentError.from({ code: 'PROVIDER_ERROR', message: 'down', retryable: true, source: 'provider' });
-    const stream = toUIMessageStream(source([started(1), text('ha', 2), failed(3)], error));
-    const types: string[] = [];
-    const reading = (async () => {
-      for await (const chunk of stream) types.push(chunk.type);
-    })();
-    await expect(reading).rejects.toBe(error);
-    expect(types).toEqual(['start', 'start-step', 'text-start', 'text-delta']);
-  });
-
-  test('when nobody reads it any more only stops listening', async () => {
-    const stopped = vi.fn();
-    async function* endless(): AsyncGenerator<AgentEvent> {
-      try {
-        yield started(1);
-        for (let sequence = 2; ; sequence += 1) yield text('x', sequence);
-      } finally {
-        stopped();
-      }
-    }
-    const reader = toUIMessageStream(endless()).getReader();
-    await reader.read();
-    await reader.cancel();
-    expect(stopped).toHaveBeenCalledOnce();
-  });
-});
-
-describe('a stream that is waiting', () => {
-  test('is left at once, however long the next event takes', async () => {
-    install({ turns: [['one', { hold: true }, 'two']] });
-    const session = await createSession();
-    const turn = session.send('hi');
-    const reader = toUIMessageStream(turn).getReader();
-    for (let type = ''; type !== 'text-delta'; ) type = (await reader.read()).value?.type ?? '';
-    const reading = reader.read();
-    // The stream comes to wait for the turn.
-    await new Promise((resolve) => setTimeout(resolve, 0));
-    await reader.cancel();
-    expect(await reading).toEqual({ done: true, value: undefined });
-    agent?.release();
-    expect(await turn.text()).toBe('onetwo');
-  });
-});
 
 describe('a chat of the SDK on the agent', () => {
   test('streams text and tools, and sends only the newest message', async () => {
@@ -316,95 +157,6 @@ describe('a chat of the SDK on the agent', () => {
       .toEqual(['send_message', 'retry_turn']);
   });
 
-  // F4
-  test('resumes a running turn after a reload, whole and once', async () => {
-    const mock = install({ turns: [['one ', { hold: true }, 'two']], pieceLength: 2 });
-    const before = await createSession();
-    before.send('count');
-    await vi.waitFor(async () => expect((await before.info()).lastSequence).toBe(3));
-    mock.reload();
-    const session = await currentSession();
-    const info = await session?.info();
-    const history = await session?.history();
-    const stored = toUIMessages(history?.events ?? [], { runningTurnId: info?.turnId });
-    const chat = new Chat(stored);
-    const resuming = chat.resumeStream();
-    await vi.waitFor(() => expect(JSON.stringify(chat.lastMessage)).toContain('one '));
-    mock.release();
-    await resuming;
-    expect(plain(chat.messages)).toMatchObject([
-      { role: 'user', parts: [{ type: 'text', text: 'count' }] },
-      { role: 'assistant', parts: [{ type: 'step-start' }, { type: 'text', text: 'one two', state: 'done' }] },
-    ]);
-  });
-
-  describe('that is resumed', () => {
-    async function running(steps: MockStep[]): Promise<MockAgent> {
-      const mock = install({ turns: [steps, ['second']] });
-      const session = await createSession();
-      session.send('count');
-      await vi.waitFor(async () => expect((await session.info()).lastSequence).toBeGreaterThan(1));
-      return mock;
-    }
-    const shows = (chat: Chat, text: string): Promise<void> =>
-      vi.waitFor(() => expect(JSON.stringify(chat.lastMessage)).toContain(text), { interval: 1 });
-    const calls = (name: string): number => (agent?.calls ?? []).filter(({ command }) => command === name).length;
-
-    test('twice stops no turn, and leaves one subscription', async () => {
-      const mock = await running(['one ', { hold: true }, 'two']);
-      const before = mock.subscriptions;
-      // `useChat` asks the transport of its newest rendering.
-      const chat = new Chat([], undefined, {
-        sendMessages: (options) => new AgentChatTransport().sendMessages(options),
-        reconnectToStream: (options) => new AgentChatTransport().reconnectToStream(options),
-      });
-      let resuming = chat.resumeStream();
-      for (let n = 1; n <= 5; n += 1) {
-        await shows(chat, 'one ');
-        await vi.waitFor(() => expect(calls('attach')).toBe(n));
-        resuming = chat.resumeStream();
-      }
-      await vi.waitFor(() => expect(mock.subscriptions - before).toBe(1));
-      mock.release();
-      await resuming;
-      expect(calls('cancel')).toBe(0);
-      expect(plain(chat.messages)).toMatchObject([{ role: 'assistant', parts: [{}, { text: 'one two', state: 'done' }] }]);
-    });
-
-    test('as React does it in strict mode, two chats at once, stops no turn', async () => {
-      const mock = await running(['one ', { hold: true }, 'two']);
-      const transport = new AgentChatTransport();
-      const chats = [1, 2].map(() => new Chat([], undefined, transport));
-      for (const chat of chats) void chat.resumeStream();
-      for (const chat of chats) void chat.stop();
-      const resuming = chats.map((chat) => chat.resumeStream());
-      await Promise.all(chats.map((chat) => shows(chat, 'one ')));
-      mock.release();
-      await Promise.all(resuming);
-      expect(calls('cancel')).toBe(0);
-      for (const chat of chats) expect(JSON.stringify(chat.lastMessage)).toContain('one two');
-    });
-
-    test.each(['send', 'regenerate'])('and stopped takes the next %s once its tool has ended', async (next) => {
-      await running([{ tool: 'slow', durationMs: 300, output: 'done' }, 'never']);
-      const chat = new Chat();
-      const resuming = chat.resumeStream();
-      await shows(chat, 'slow');
-      await chat.stop();
-      await resuming;
-      await (next === 'send' ? chat.sendMessage({ text: 'two' }) : chat.regenerate());
-      expect({ status: chat.status, error: chat.error }).toEqual({ status: 'ready', error: undefined });
-      expect(JSON.stringify(chat.lastMessage)).toContain('second');
-    });
-
-    test('and given up before anything was asked stops the turn all the same', async () => {
-      await running(['one', { hold: true }]);
-      const stopped = AbortSignal.abort();
-      const stream = await new AgentChatTransport().reconnectToStream({ chatId: 'given up', abortSignal: stopped });
-      expect((await chunksOf(stream ?? new ReadableStream())).at(-1)).toEqual({ type: 'abort' });
-    });
-  });
-
   test('stopped twice waits for the tool of the first turn, too', async () => {
     install({ turns: [[{ tool: 'slow', durationMs: 300, output: 'done' }, 'never'], ['second']] });
     const chat = new Chat();
@@ -418,30 +170,6 @@ describe('a chat of the SDK on the agent', () => {
     await chat.sendMessage({ text: 'three' });
     expect({ status: chat.status, error: chat.error }).toEqual({ status: 'ready', error: undefined });
     expect(JSON.stringify(chat.lastMessage)).toContain('second');
-  });
-
-  test.each(['while it attaches', 'while it streams'])('stops a resumed turn %s', async (when) => {
-    const mock = install({ turns: [['one ', { hold: true }, 'two']] });
-    const session = await createSession();
-    const turn = session.send('count');
-    const chat = new Chat();
-    const resuming = chat.resumeStream();
-    if (when === 'while it streams') {
-      await vi.waitFor(() => expect(JSON.stringify(chat.lastMessage)).toContain('one '));
-    }
-    await chat.stop();
-    await resuming;
-    expect((await turn.result()).status).toBe('cancelled');
-    expect(chat.status).toBe('ready');
-    expect(mock.calls.filter(({ command }) => command === 'cancel')).toHaveLength(1);
-  });
-
-  test('has nothing to resume when no turn runs, and opens no session to find out', async () => {
-    const mock = install({});
-    expect(await new AgentChatTransport().reconnectToStream({ chatId: 'c' })).toBeNull();
-    expect(mock.calls.map(({ command }) => command)).toEqual(['current_session']);
-    const session = await createSession();
-    expect(await new AgentChatTransport({ session }).reconnectToStream({ chatId: 'c' })).toBeNull();
   });
 
   test('hands images, text files and options over, and refuses what the agent cannot take', async () => {

@@ -156,6 +156,11 @@ export function outcome(status: TurnOutcome['status'], lastSequence: number, mor
   return { turnId: 't', status, lastSequence, assistantOutput: '', usage: {}, ...more };
 }
 
+/** The text of all text deltas, joined. */
+export function words(events: AgentEvent[]): string {
+  return events.map((item) => (item.type === 'textDelta' ? item.delta : '')).join('');
+}
+
 /** Lets everything run that only waits for promises. */
 export async function settled(): Promise<void> {
   for (let i = 0; i < 20; i += 1) await Promise.resolve();
