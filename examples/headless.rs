@@ -51,7 +51,7 @@ impl ModelProvider for Clockwork {
                 ChatEvent::done(),
             ],
         };
-        Ok(Box::pin(futures_util::stream::iter(events)))
+        Ok(ChatEvent::stream(events))
     }
 }
 

@@ -46,7 +46,7 @@
 //! #         vec![ModelInfo::new("my-model", "Mine", 8_000, Capabilities::default())]
 //! #     }
 //! #     async fn chat(&self, _: ChatRequest, _: tokio_util::sync::CancellationToken) -> Result<ChatStream, ProviderError> {
-//! #         Ok(Box::pin(futures_util::stream::iter([ChatEvent::text("Hello."), ChatEvent::done()])))
+//! #         Ok(ChatEvent::stream([ChatEvent::text("Hello."), ChatEvent::done()]))
 //! #     }
 //! # }
 //!
@@ -173,8 +173,9 @@ pub use agent::message::{
 pub use agent::outlet::{Joining, Subscription, Turn, TurnEnding, TurnOutcome};
 pub use agent::plugin::{Plugin, PluginError};
 pub use agent::provider::{
-    Capabilities, ChatEvent, ChatRequest, ChatStream, ModelInfo, ModelProvider, PromptBlock,
-    ProviderError, ProviderErrorKind, ReasoningEffort, StopReason, ToolSpec, Usage,
+    Capabilities, ChatEvent, ChatRequest, ChatStream, Completion, ModelInfo, ModelProvider,
+    PromptBlock, ProviderError, ProviderErrorKind, ReasoningEffort, ResponseFormat, StopReason,
+    ToolSpec, Usage,
 };
 pub use agent::session::{SendOptions, Session, SessionInfo, SessionState};
 pub use agent::skill::{SkillDefinition, SkillInfo};

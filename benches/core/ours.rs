@@ -48,9 +48,9 @@ impl ModelProvider for Model {
             // The request lives as long as its answer, as with a real one.
             let _ = &request;
             match item {
-                Item::Delta(text) => ChatEvent::TextDelta { text },
-                Item::Call { id, arguments } => ChatEvent::tool_call(id, "echo", arguments),
-                Item::End => ChatEvent::done(),
+                Item::Delta(text) => Ok(ChatEvent::text(text)),
+                Item::Call { id, arguments } => Ok(ChatEvent::tool_call(id, "echo", arguments)),
+                Item::End => Ok(ChatEvent::done()),
             }
         });
         Ok(Box::pin(script))

@@ -44,7 +44,7 @@ use super::tool::set::ToolSet;
 /// #         vec![ModelInfo::new("my-model", "Mine", 8_000, Capabilities::default())]
 /// #     }
 /// #     async fn chat(&self, _: ChatRequest, _: CancellationToken) -> Result<ChatStream, ProviderError> {
-/// #         Ok(Box::pin(futures_util::stream::iter([ChatEvent::text("Hi."), ChatEvent::done()])))
+/// #         Ok(ChatEvent::stream([ChatEvent::text("Hi."), ChatEvent::done()]))
 /// #     }
 /// # }
 /// # #[tokio::main(flavor = "current_thread")]

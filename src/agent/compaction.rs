@@ -218,6 +218,7 @@ impl Compaction<'_> {
             // refuses; the text is cut below.
             max_tokens: None,
             reasoning_effort: None,
+            response_format: None,
         };
         let answer = model_call::collect(
             &model.provider,
@@ -230,8 +231,8 @@ impl Compaction<'_> {
             Next::Failed(error) => Failed::Because(error.message),
             Next::Cancelled | Next::Event(_) => Failed::Cancelled,
         })?;
-        if let Some(cost) = &answer.usage {
-            usage.add(cost);
+        if let Some(cost) = answer.usage {
+            *usage += cost;
         }
         if answer.stop_reason == Some(StopReason::Length) {
             return Err(because("the summary was cut"));

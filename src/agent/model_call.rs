@@ -97,8 +97,8 @@ impl ModelCall {
         };
         let polled = contain::poll_next(stream.as_mut(), context);
         let next = match polled {
-            Ok(Poll::Ready(Some(ChatEvent::Error(error)))) => Next::Failed(error),
-            Ok(Poll::Ready(Some(event))) => {
+            Ok(Poll::Ready(Some(Err(error)))) => Next::Failed(error),
+            Ok(Poll::Ready(Some(Ok(event)))) => {
                 self.silence.last_event = Instant::now();
                 return Poll::Ready(Next::Event(event));
             }
@@ -195,19 +195,16 @@ pub(crate) async fn collect(
     let mut text = String::new();
     loop {
         match call.next().await {
-            Next::Event(ChatEvent::TextDelta { text: delta }) => text.push_str(&delta),
-            Next::Event(ChatEvent::Done {
-                usage, stop_reason, ..
-            }) => {
+            Next::Event(ChatEvent::TextDelta { text: delta, .. }) => text.push_str(&delta),
+            Next::Event(ChatEvent::Done(completion)) => {
                 return Ok(Answer {
                     text,
-                    usage,
-                    stop_reason,
+                    usage: completion.usage,
+                    stop_reason: completion.stop_reason,
                 });
             }
-            Next::Event(
-                ChatEvent::ReasoningDelta { .. } | ChatEvent::ToolCall { .. } | ChatEvent::Error(_),
-            ) => {}
+            Next::Event(ChatEvent::Warning { message }) => tracing::warn!("{message}"),
+            Next::Event(ChatEvent::ReasoningDelta { .. } | ChatEvent::ToolCall { .. }) => {}
             end @ (Next::Failed(_) | Next::Cancelled) => return Err(end),
         }
     }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::message::{Messages, ProviderData};
+use super::message::{Message, Messages, ProviderData};
 
 /// A source of language models.
 ///
@@ -25,10 +25,10 @@ use super::message::{Messages, ProviderData};
 /// [`ProviderErrorKind`].
 ///
 /// # Order
-/// A response is any number of deltas and tool calls, then exactly one
-/// [`ChatEvent::Done`] or [`ChatEvent::Error`]. `Done` is the only sign of success:
-/// a stream that ends without it is a [`ProviderErrorKind::Network`] error, and what
-/// follows the first `Done` is ignored.
+/// A response is any number of deltas and tool calls, then one [`ChatEvent::Done`] or one
+/// `Err`. `Done` is the only sign of success: a stream that ends without it is a
+/// [`ProviderErrorKind::Network`] error. What follows the first `Done` is ignored with a
+/// warning, and what follows an `Err` is never read.
 ///
 /// # Examples
 /// ```
@@ -66,10 +66,10 @@ use super::message::{Messages, ProviderData};
 ///                 "there is nothing to repeat",
 ///             ));
 ///         };
-///         Ok(Box::pin(futures_util::stream::iter([
+///         Ok(ChatEvent::stream([
 ///             ChatEvent::text(said.text()),
 ///             ChatEvent::done(),
-///         ])))
+///         ]))
 ///     }
 /// }
 /// ```
@@ -113,6 +113,8 @@ use super::message::{Messages, ProviderData};
 ///         }),
 ///         // Most servers take system text at the start only: there it goes as a user's.
 ///         Message::System(note) => json!({ "role": "user", "content": [&**note] }),
+///         // A later version may have more kinds of messages.
+///         _ => Value::Null,
 ///     }
 /// }
 ///
@@ -123,19 +125,20 @@ use super::message::{Messages, ProviderData};
 ///             json!({ "image": format!("data:{media_type};base64,{data}") })
 ///         }
 ///         ContentBlock::File { name, text } => json!(format!("{name}:\n{text}")),
+///         _ => Value::Null,
 ///     }
 /// }
 ///
 /// fn part(part: &AssistantPart) -> Option<Value> {
 ///     match part {
-///         AssistantPart::Text { text } => Some(json!(&**text)),
+///         AssistantPart::Text { text, .. } => Some(json!(&**text)),
 ///         AssistantPart::ToolCall { call_id, tool_name, arguments, .. } => Some(json!({
 ///             "call_id": &**call_id,
 ///             "name": &**tool_name,
 ///             "arguments": arguments.to_string(),
 ///         })),
-///         // Sent back by the providers that ask for it, with its `provider_data`.
-///         AssistantPart::Reasoning { .. } => None,
+///         // Reasoning is sent back by the providers that ask for it, with its `provider_data`.
+///         _ => None,
 ///     }
 /// }
 /// ```
@@ -155,7 +158,7 @@ pub trait ModelProvider: Send + Sync + 'static {
     /// moment, so dropping must end the request. Where it does, `cancel` can be left alone.
     ///
     /// # Errors
-    /// What failed before the stream began. It is treated like [`ChatEvent::Error`].
+    /// What failed before the stream began. It is treated like an `Err` of the stream.
     async fn chat(
         &self,
         request: ChatRequest,
@@ -163,9 +166,29 @@ pub trait ModelProvider: Send + Sync + 'static {
     ) -> Result<ChatStream, ProviderError>;
 }
 
-/// The answer of a model, event by event. Any `Stream` is one once it is boxed:
-/// `Box::pin(futures_util::stream::iter(events))`.
-pub type ChatStream = Pin<Box<dyn Stream<Item = ChatEvent> + Send>>;
+/// The answer of a model, event by event. Any such `Stream` is one once it is boxed, for
+/// instance what `try_stream!` of the crate `async-stream` makes; [`ChatEvent::stream`] makes
+/// one of events that are there already.
+pub type ChatStream = Pin<Box<dyn Stream<Item = Result<ChatEvent, ProviderError>> + Send>>;
+
+#[async_trait]
+impl<T: ModelProvider + ?Sized> ModelProvider for Arc<T> {
+    fn id(&self) -> &str {
+        (**self).id()
+    }
+
+    fn models(&self) -> Vec<ModelInfo> {
+        (**self).models()
+    }
+
+    async fn chat(
+        &self,
+        request: ChatRequest,
+        cancel: CancellationToken,
+    ) -> Result<ChatStream, ProviderError> {
+        (**self).chat(request, cancel).await
+    }
+}
 
 /// A model that a provider offers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -230,6 +253,7 @@ impl Default for Capabilities {
 /// Everything in it is shared: a request costs a few reference counts, whatever the
 /// length of the history.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct ChatRequest {
     /// The model to use, one of those the provider declares.
     pub model_id: Arc<str>,
@@ -247,6 +271,49 @@ pub struct ChatRequest {
     pub max_tokens: Option<u32>,
     /// How much the model should reason, if the caller said so.
     pub reasoning_effort: Option<ReasoningEffort>,
+    /// The shape the answer must have, if the caller asked for one.
+    pub response_format: Option<ResponseFormat>,
+}
+
+impl ChatRequest {
+    /// A request without system prompt, tools and parameters.
+    pub fn new(model_id: impl Into<Arc<str>>, messages: impl IntoIterator<Item = Message>) -> Self {
+        Self {
+            model_id: model_id.into(),
+            system: Arc::default(),
+            messages: messages.into_iter().collect(),
+            tools: Arc::default(),
+            temperature: None,
+            max_tokens: None,
+            reasoning_effort: None,
+            response_format: None,
+        }
+    }
+}
+
+/// The shape of an answer: JSON that fits a schema (structured output).
+///
+/// A provider maps it to what its server has. One whose server has nothing of the kind
+/// refuses the request with [`ProviderErrorKind::UnsupportedContent`] and says so.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+pub struct ResponseFormat {
+    /// Names the schema for the server: letters, digits, `_` and `-`, at most 64 of them.
+    pub name: String,
+    /// JSON Schema of the answer; its type is `object`.
+    #[cfg_attr(feature = "bindings", specta(type = crate::ipc::bindings::JsonValue))]
+    pub schema: Value,
+}
+
+impl ResponseFormat {
+    /// Asks for JSON that fits `schema`.
+    pub fn json_schema(name: impl Into<String>, schema: Value) -> Self {
+        Self {
+            name: name.into(),
+            schema,
+        }
+    }
 }
 
 /// A piece of the system prompt.
@@ -274,6 +341,7 @@ pub struct ToolSpec {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[non_exhaustive]
 pub enum ReasoningEffort {
     /// As little as possible.
     Minimal,
@@ -287,11 +355,15 @@ pub enum ReasoningEffort {
 
 /// One event of a model's answer.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub enum ChatEvent {
     /// A piece of the answer.
     TextDelta {
-        /// The text, of any length. Empty deltas are ignored.
+        /// The text, of any length; may be empty when only `provider_data` matters.
         text: String,
+        /// Opaque data such as a signature; it closes the text it comes with and is sent back
+        /// byte for byte. Data without any text before it belongs into a `ReasoningDelta`.
+        provider_data: Option<ProviderData>,
     },
     /// A piece of the model's reasoning.
     ReasoningDelta {
@@ -313,23 +385,85 @@ pub enum ChatEvent {
         /// Opaque data such as a thought signature, sent back byte for byte.
         provider_data: Option<ProviderData>,
     },
-    /// The answer is complete.
-    Done {
-        /// What the call cost, if the provider said so.
-        usage: Option<Usage>,
-        /// Why the model stopped, if the provider said so.
-        stop_reason: Option<StopReason>,
-        /// Opaque data of the whole message, sent back byte for byte.
-        provider_data: Option<ProviderData>,
+    /// Something the user should know that changes nothing of the answer; it becomes a
+    /// `Warning` event of the turn.
+    Warning {
+        /// What, for the user.
+        message: String,
     },
-    /// The answer failed; nothing after it is read.
-    Error(ProviderError),
+    /// The answer is complete.
+    Done(Completion),
+}
+
+/// What a provider tells at the end of an answer. Everything is optional.
+///
+/// # Examples
+/// ```
+/// use youyou_agent::{ChatEvent, Completion, StopReason, Usage};
+///
+/// let end = Completion::new()
+///     .with_usage(Usage::new(1_200, 40))
+///     .with_stop_reason(StopReason::Length);
+/// let done = ChatEvent::Done(end);
+/// # let _ = done;
+/// ```
+#[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Completion {
+    /// What the call cost, if the provider said so.
+    pub usage: Option<Usage>,
+    /// Why the model stopped, if the provider said so.
+    pub stop_reason: Option<StopReason>,
+    /// Opaque data of the whole message, sent back byte for byte.
+    pub provider_data: Option<ProviderData>,
+}
+
+impl Completion {
+    /// An end of which nothing more is known.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Tells what the call cost.
+    #[must_use]
+    pub fn with_usage(mut self, usage: impl Into<Option<Usage>>) -> Self {
+        self.usage = usage.into();
+        self
+    }
+
+    /// Tells why the model stopped.
+    #[must_use]
+    pub fn with_stop_reason(mut self, reason: impl Into<Option<StopReason>>) -> Self {
+        self.stop_reason = reason.into();
+        self
+    }
+
+    /// Adds opaque data of the whole message.
+    #[must_use]
+    pub fn with_provider_data(mut self, data: impl Into<Option<ProviderData>>) -> Self {
+        self.provider_data = data.into();
+        self
+    }
 }
 
 impl ChatEvent {
-    /// A piece of the answer.
+    /// A piece of the answer without opaque data.
     pub fn text(text: impl Into<String>) -> Self {
-        Self::TextDelta { text: text.into() }
+        Self::TextDelta {
+            text: text.into(),
+            provider_data: None,
+        }
+    }
+
+    /// An answer of events that are there already.
+    pub fn stream<I>(events: I) -> ChatStream
+    where
+        I: IntoIterator<Item = Self>,
+        I::IntoIter: Send + 'static,
+    {
+        let events = events.into_iter().map(Ok);
+        Box::pin(futures_util::stream::iter(events))
     }
 
     /// A piece of reasoning without opaque data.
@@ -354,15 +488,10 @@ impl ChatEvent {
         }
     }
 
-    /// The end of an answer, without usage. Write [`ChatEvent::Done`] with its fields where
-    /// the provider tells more.
+    /// The end of an answer of which nothing more is known.
     #[must_use]
     pub fn done() -> Self {
-        Self::Done {
-            usage: None,
-            stop_reason: None,
-            provider_data: None,
-        }
+        Self::Done(Completion::new())
     }
 }
 
@@ -370,19 +499,32 @@ impl ChatEvent {
 /// not by this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[non_exhaustive]
 pub enum StopReason {
-    /// The answer is finished.
+    /// The answer is finished, or the model waits for the results of its calls.
     EndTurn,
-    /// The model waits for tool results.
-    ToolUse,
     /// The limit of output tokens was reached: the answer is cut. A tool call at its end is
     /// not run when its arguments are not whole.
     Length,
     /// The provider's content filter stopped it.
     ContentFilter,
+    /// The model refused; its words, if it had any, are the answer.
+    Refusal,
     /// Anything else.
     Other,
+}
+
+impl StopReason {
+    /// Whether the answer is not what the model would have said in full: it was cut by a
+    /// limit, filtered or refused. Such an answer is stored as incomplete.
+    #[must_use]
+    pub fn is_cut(self) -> bool {
+        match self {
+            Self::Length | Self::ContentFilter | Self::Refusal => true,
+            Self::EndTurn | Self::Other => false,
+        }
+    }
 }
 
 /// What a model call, a turn or a session cost, in tokens. Absent means unknown, not zero.
@@ -409,8 +551,20 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Adds what another call cost. Unknown plus known is known.
-    pub fn add(&mut self, other: &Usage) {
+    /// What a call cost that reported its whole input and its whole output.
+    #[must_use]
+    pub fn new(input_tokens: u64, output_tokens: u64) -> Self {
+        Self {
+            input_tokens: Some(input_tokens),
+            output_tokens: Some(output_tokens),
+            ..Self::default()
+        }
+    }
+}
+
+/// Adds what another call cost. Unknown plus known is known.
+impl std::ops::AddAssign for Usage {
+    fn add_assign(&mut self, other: Self) {
         fn sum(into: &mut Option<u64>, more: Option<u64>) {
             if let Some(more) = more {
                 *into = Some(into.unwrap_or(0).saturating_add(more));

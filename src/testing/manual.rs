@@ -6,6 +6,7 @@ use std::task::{Context, Poll};
 
 use tokio::sync::{mpsc, watch};
 
+use super::stream::Given;
 use super::{Gate, ScriptedProvider};
 use crate::{ChatEvent, ChatRequest, ProviderError};
 
@@ -16,7 +17,7 @@ use crate::{ChatEvent, ChatRequest, ProviderError};
 /// breaks off as by [`end`](Self::end).
 #[derive(Debug)]
 pub struct Manual {
-    events: mpsc::UnboundedSender<ChatEvent>,
+    events: mpsc::UnboundedSender<Given>,
     flow: Gate,
     state: watch::Receiver<ManualState>,
 }
@@ -40,7 +41,7 @@ impl fmt::Debug for ManualState {
 /// The provider's end of a [`Manual`] answer.
 #[derive(Debug)]
 pub struct ManualEnd {
-    events: mpsc::UnboundedReceiver<ChatEvent>,
+    events: mpsc::UnboundedReceiver<Given>,
     flow: Gate,
     state: watch::Sender<ManualState>,
 }
@@ -76,7 +77,7 @@ impl Manual {
     /// The answer goes on with this event. Pushed before the request came, it waits for it.
     /// Answers whether anyone is there to read it.
     pub fn push(&self, event: impl Into<ChatEvent>) -> bool {
-        self.events.send(event.into()).is_ok()
+        self.events.send(Ok(event.into())).is_ok()
     }
 
     /// A piece of text.
@@ -96,7 +97,8 @@ impl Manual {
 
     /// The answer fails. Nothing can follow.
     pub fn fail(self, error: ProviderError) {
-        self.push(ChatEvent::Error(error));
+        // Nobody may be there to read it any more.
+        let _ = self.events.send(Err(error));
     }
 
     /// The answer is whole. Nothing can follow.
@@ -133,7 +135,7 @@ impl ManualEnd {
         &self.flow
     }
 
-    pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<ChatEvent>> {
+    pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Given>> {
         self.events.poll_recv(context)
     }
 }
@@ -161,9 +163,9 @@ impl ScriptedProvider {
     /// let asked = request("m1", [user("hello")]);
     /// let mut stream = provider.chat(asked, CancellationToken::new()).await?;
     /// answer.text("Good ");
-    /// assert_eq!(stream.next().await, Some(ChatEvent::text("Good ")));
+    /// assert_eq!(stream.next().await, Some(Ok(ChatEvent::text("Good "))));
     /// answer.done();
-    /// assert_eq!(stream.next().await, Some(ChatEvent::done()));
+    /// assert_eq!(stream.next().await, Some(Ok(ChatEvent::done())));
     /// # Ok::<(), youyou_agent::ProviderError>(())
     /// # })?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())

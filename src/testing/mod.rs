@@ -88,7 +88,7 @@ pub use request::{assistant, assistant_call, request, tool_result, user};
 pub use sessions::InMemorySessions;
 pub use step::{
     Step, call, call_with, done, done_with, done_with_data, error, gate, panic_in_chat, panic_with,
-    reasoning, reasoning_with, refuse, text, until_cancelled, wait, yield_once,
+    reasoning, reasoning_with, refuse, text, text_with, until_cancelled, wait, yield_once,
 };
 pub use stored::{
     assistant_message, at, call_part, cut_message, metadata, session_created, text_part,

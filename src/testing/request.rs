@@ -11,19 +11,13 @@ use crate::{
 
 /// A request with these messages, a one-line system prompt and no tools.
 pub fn request(model_id: &str, messages: impl IntoIterator<Item = Message>) -> ChatRequest {
-    ChatRequest {
-        model_id: model_id.into(),
-        system: [PromptBlock {
-            text: "You are a test.".into(),
-            stable: true,
-        }]
-        .into(),
-        messages: messages.into_iter().collect(),
-        tools: [].into(),
-        temperature: None,
-        max_tokens: None,
-        reasoning_effort: None,
-    }
+    let mut request = ChatRequest::new(model_id, messages);
+    request.system = [PromptBlock {
+        text: "You are a test.".into(),
+        stable: true,
+    }]
+    .into();
+    request
 }
 
 /// A message that the user wrote.
@@ -39,7 +33,7 @@ pub fn user(text: &str) -> Message {
 #[must_use]
 pub fn assistant(text: &str) -> Message {
     Message::Assistant(AssistantMessage {
-        parts: vec![AssistantPart::Text { text: text.into() }],
+        parts: vec![AssistantPart::text(text)],
         provider_data: None,
     })
 }

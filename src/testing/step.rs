@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use super::Gate;
 use super::manual::ManualEnd;
-use crate::{ChatEvent, ProviderData, ProviderError, ProviderErrorKind, StopReason, Usage};
+use crate::{
+    ChatEvent, Completion, ProviderData, ProviderError, ProviderErrorKind, StopReason, Usage,
+};
 
 /// A step of a [`ScriptedProvider`](super::ScriptedProvider)'s answer to one request.
 ///
@@ -15,6 +17,8 @@ use crate::{ChatEvent, ProviderData, ProviderError, ProviderErrorKind, StopReaso
 pub enum Step {
     /// The stream gives this event.
     Emit(ChatEvent),
+    /// The stream fails.
+    Fail(ProviderError),
     /// The stream is silent for good and never looks at the cancel token.
     Wait,
     /// The stream is silent until the cancel token fires.
@@ -43,6 +47,14 @@ impl From<ChatEvent> for Step {
 /// A piece of the answer.
 pub fn text(text: impl Into<String>) -> Step {
     ChatEvent::text(text).into()
+}
+
+/// A piece of the answer that closes its text with opaque data.
+pub fn text_with(text: impl Into<String>, provider_data: impl Into<Arc<str>>) -> Step {
+    Step::Emit(ChatEvent::TextDelta {
+        text: text.into(),
+        provider_data: Some(ProviderData(provider_data.into())),
+    })
 }
 
 /// A piece of reasoning.
@@ -93,25 +105,21 @@ pub fn done_with(
     usage: impl Into<Option<Usage>>,
     stop_reason: impl Into<Option<StopReason>>,
 ) -> Step {
-    Step::Emit(ChatEvent::Done {
-        usage: usage.into(),
-        stop_reason: stop_reason.into(),
-        provider_data: None,
-    })
+    let end = Completion::new()
+        .with_usage(usage)
+        .with_stop_reason(stop_reason);
+    Step::Emit(ChatEvent::Done(end))
 }
 
 /// The end of the answer, with opaque data of the whole message.
 pub fn done_with_data(provider_data: impl Into<Arc<str>>) -> Step {
-    Step::Emit(ChatEvent::Done {
-        usage: None,
-        stop_reason: None,
-        provider_data: Some(ProviderData(provider_data.into())),
-    })
+    let data = ProviderData(provider_data.into());
+    Step::Emit(ChatEvent::Done(Completion::new().with_provider_data(data)))
 }
 
 /// The failure of the answer.
 pub fn error(kind: ProviderErrorKind, message: impl Into<String>) -> Step {
-    Step::Emit(ChatEvent::Error(ProviderError::new(kind, message)))
+    Step::Fail(ProviderError::new(kind, message))
 }
 
 /// Silence for good; the cancel token is ignored. Only dropping the stream ends it.

@@ -98,7 +98,7 @@ fn answer(
 /// A text part of an answer.
 #[must_use]
 pub fn text_part(text: &str) -> AssistantPart {
-    AssistantPart::Text { text: text.into() }
+    AssistantPart::text(text)
 }
 
 /// A tool call in an answer.

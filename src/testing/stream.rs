@@ -13,7 +13,10 @@ use tokio_util::sync::CancellationToken;
 use super::Step;
 use super::manual::ManualEnd;
 use super::record::Counts;
-use crate::ChatEvent;
+use crate::{ChatEvent, ProviderError};
+
+/// What a stream of a model gives.
+pub(super) type Given = Result<ChatEvent, ProviderError>;
 
 /// A silence of the stream.
 type Silence = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -28,14 +31,9 @@ pub(super) struct ScriptStream {
 }
 
 impl ScriptStream {
-    fn give(&mut self, event: ChatEvent) -> Poll<Option<ChatEvent>> {
-        match event {
-            ChatEvent::Done { .. } | ChatEvent::Error(_) => self.ended = true,
-            ChatEvent::TextDelta { .. }
-            | ChatEvent::ReasoningDelta { .. }
-            | ChatEvent::ToolCall { .. } => {}
-        }
-        Poll::Ready(Some(event))
+    fn give(&mut self, given: Given) -> Poll<Option<Given>> {
+        self.ended |= matches!(given, Ok(ChatEvent::Done(_)) | Err(_));
+        Poll::Ready(Some(given))
     }
 
     fn fall_silent(&mut self, silence: impl Future<Output = ()> + Send + 'static) {
@@ -47,7 +45,7 @@ impl ScriptStream {
         &mut self,
         mut end: ManualEnd,
         context: &mut Context<'_>,
-    ) -> Option<Poll<Option<ChatEvent>>> {
+    ) -> Option<Poll<Option<Given>>> {
         if !end.flow().is_open() {
             let flow = end.flow().clone();
             self.steps.push_front(Step::Manual(end));
@@ -74,9 +72,9 @@ impl ScriptStream {
 }
 
 impl Stream for ScriptStream {
-    type Item = ChatEvent;
+    type Item = Given;
 
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<ChatEvent>> {
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Given>> {
         let this = &mut *self;
         loop {
             if let Some(silence) = &mut this.silence {
@@ -88,7 +86,8 @@ impl Stream for ScriptStream {
                     this.ended = true;
                     return Poll::Ready(None);
                 }
-                Some(Step::Emit(event)) => return this.give(event),
+                Some(Step::Emit(event)) => return this.give(Ok(event)),
+                Some(Step::Fail(error)) => return this.give(Err(error)),
                 Some(Step::Wait) => this.fall_silent(std::future::pending()),
                 Some(Step::UntilCancelled) => {
                     let cancelled = this.cancel.clone().cancelled_owned();
@@ -100,7 +99,7 @@ impl Stream for ScriptStream {
                     return Poll::Pending;
                 }
                 Some(Step::Panic(message) | Step::PanicInChat(message)) => this.panic(&message),
-                Some(Step::Refuse(error)) => return this.give(ChatEvent::Error(error)),
+                Some(Step::Refuse(error)) => return this.give(Err(error)),
                 Some(Step::Manual(end)) => {
                     if let Some(polled) = this.by_hand(end, context) {
                         return polled;

@@ -142,7 +142,7 @@ impl Check {
         let mut calls = Vec::new();
         for part in &assistant.parts {
             match part {
-                AssistantPart::Text { text } if is_blank(text) => {
+                AssistantPart::Text { text, .. } if is_blank(text) => {
                     self.report(format!("message {at}: a text part is blank"));
                 }
                 AssistantPart::Text { .. } => says_something = true,

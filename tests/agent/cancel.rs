@@ -192,7 +192,7 @@ impl ModelProvider for Meddler {
     ) -> Result<ChatStream, ProviderError> {
         cancel.cancel();
         let answer = [ChatEvent::text("hello"), ChatEvent::done()];
-        Ok(Box::pin(futures_util::stream::iter(answer)))
+        Ok(ChatEvent::stream(answer))
     }
 }
 

@@ -478,7 +478,7 @@ fn text_in(parts: &[AssistantPart]) -> String {
     parts
         .iter()
         .filter_map(|part| match part {
-            AssistantPart::Text { text } => Some(&**text),
+            AssistantPart::Text { text, .. } => Some(&**text),
             _ => None,
         })
         .collect()

@@ -53,7 +53,7 @@ fn block(block: &ContentBlock) -> String {
 
 fn part(part: &AssistantPart) -> String {
     match part {
-        AssistantPart::Text { text } => text.to_string(),
+        AssistantPart::Text { text, .. } => text.to_string(),
         AssistantPart::Reasoning { text, .. } => format!("<thinks {text}>"),
         AssistantPart::ToolCall {
             call_id, tool_name, ..

@@ -208,9 +208,7 @@ async fn reasoning_goes_back_in_place_with_its_data_byte_for_byte() {
         thought("think", Some(data)),
         thought("", Some("cd")),
         thought("more", Some("ef")),
-        AssistantPart::Text {
-            text: "Look.".into(),
-        },
+        AssistantPart::text("Look."),
         AssistantPart::ToolCall {
             call_id: "c1".into(),
             tool_name: "ro_echo".into(),

@@ -95,14 +95,14 @@ struct SoreLoser;
 struct SoreStream(Vec<ChatEvent>);
 
 impl futures_core::Stream for SoreStream {
-    type Item = ChatEvent;
+    type Item = Result<ChatEvent, ProviderError>;
 
     fn poll_next(
         mut self: std::pin::Pin<&mut Self>,
         _context: &mut std::task::Context<'_>,
-    ) -> std::task::Poll<Option<ChatEvent>> {
+    ) -> std::task::Poll<Option<Self::Item>> {
         match self.0.pop() {
-            Some(event) => std::task::Poll::Ready(Some(event)),
+            Some(event) => std::task::Poll::Ready(Some(Ok(event))),
             None => std::task::Poll::Pending,
         }
     }

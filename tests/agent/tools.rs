@@ -29,7 +29,7 @@ async fn cut_arguments_never_run_whatever_the_stop_reason_says() {
         r#"{"path":"a","list":[1,2"#,
         "{",
     ];
-    let reasons = [Some(StopReason::Length), Some(StopReason::ToolUse), None];
+    let reasons = [Some(StopReason::Length), Some(StopReason::EndTurn), None];
     for raw in cut {
         for reason in reasons {
             let (write, echo) = (

@@ -1,6 +1,6 @@
 //! The scripted provider does what its script says.
 
-use futures_util::{FutureExt as _, StreamExt as _};
+use futures_util::{FutureExt as _, StreamExt as _, TryStreamExt as _};
 use tokio_util::sync::CancellationToken;
 use youyou_agent::testing::{
     Gate, ScriptedProvider, call, done, error, gate, panic_in_chat, panic_with, reasoning_with,
@@ -22,7 +22,7 @@ async fn chat(provider: &ScriptedProvider) -> Result<ChatStream, ProviderError> 
 }
 
 async fn answer(provider: &ScriptedProvider) -> Vec<ChatEvent> {
-    chat(provider).await.unwrap().collect().await
+    chat(provider).await.unwrap().try_collect().await.unwrap()
 }
 
 fn scripted() -> ScriptedProvider {
@@ -79,7 +79,7 @@ async fn interceptor_then_scripts_then_fallback_answer() {
             .chat(asked(words), CancellationToken::new())
             .await
             .unwrap();
-        let events: Vec<ChatEvent> = stream.collect().await;
+        let events: Vec<ChatEvent> = stream.try_collect().await.unwrap();
         said.extend(events.first().cloned());
     }
     let expected = ["summary", "scripted", "b", "summary"].map(ChatEvent::text);
@@ -128,7 +128,7 @@ async fn waiting_ends_only_by_dropping_and_the_drop_is_seen() {
     let provider = scripted().reply([text("a"), wait(), text("never")]);
     let token = CancellationToken::new();
     let mut stream = provider.chat(asked("hello"), token.clone()).await.unwrap();
-    assert_eq!(stream.next().await, Some(ChatEvent::text("a")));
+    assert_eq!(stream.next().await, Some(Ok(ChatEvent::text("a"))));
     token.cancel();
     assert_eq!(stream.next().now_or_never(), None);
     assert_eq!((provider.dropped(), provider.streams_open()), (0, 1));
@@ -163,19 +163,19 @@ async fn a_silence_ends_with_its_gate_its_token_or_one_poll() {
     assert_eq!(gated.next().now_or_never(), None);
     door.arrived(1).await;
     door.open();
-    assert_eq!(gated.next().await, Some(ChatEvent::text("a")));
+    assert_eq!(gated.next().await, Some(Ok(ChatEvent::text("a"))));
 
     let token = CancellationToken::new();
     let mut cancelled = provider.chat(asked("hello"), token.clone()).await.unwrap();
     assert_eq!(cancelled.next().now_or_never(), None);
     token.cancel();
-    assert!(matches!(cancelled.next().await, Some(ChatEvent::Error(_))));
+    assert!(matches!(cancelled.next().await, Some(Err(_))));
 
     let mut yielding = chat(&provider).await.unwrap();
     assert_eq!(yielding.next().now_or_never(), None);
     assert_eq!(
         yielding.next().now_or_never(),
-        Some(Some(ChatEvent::text("a")))
+        Some(Some(Ok(ChatEvent::text("a"))))
     );
 }
 
@@ -191,7 +191,7 @@ async fn panics_and_refusals_come_where_the_script_says() {
         .reply([text("half")]);
 
     let mut stream = chat(&provider).await.unwrap();
-    assert_eq!(stream.next().await, Some(ChatEvent::text("a")));
+    assert_eq!(stream.next().await, Some(Ok(ChatEvent::text("a"))));
     let poll = std::panic::AssertUnwindSafe(stream.next())
         .catch_unwind()
         .await;
@@ -282,17 +282,20 @@ async fn an_answer_by_hand_goes_on_as_the_hand_says() {
     hand.text("early");
     let mut stream = chat(&provider).await.unwrap();
     assert_eq!(hand.started().await.unwrap().messages.len(), 1);
-    assert_eq!(stream.next().await, Some(ChatEvent::text("early")));
+    assert_eq!(stream.next().await, Some(Ok(ChatEvent::text("early"))));
     assert_eq!(stream.next().now_or_never(), None);
 
     hand.hold();
     hand.push(ChatEvent::reasoning("kept back"));
     assert_eq!(stream.next().now_or_never(), None);
     hand.release();
-    assert_eq!(stream.next().await, Some(ChatEvent::reasoning("kept back")));
+    assert_eq!(
+        stream.next().await,
+        Some(Ok(ChatEvent::reasoning("kept back")))
+    );
 
     hand.done();
-    assert_eq!(stream.next().await, Some(ChatEvent::done()));
+    assert_eq!(stream.next().await, Some(Ok(ChatEvent::done())));
     assert_eq!(stream.next().await, None);
 }
 
@@ -303,12 +306,12 @@ async fn an_answer_by_hand_fails_breaks_off_and_sees_that_it_was_dropped() {
 
     let mut stream = chat(&provider).await.unwrap();
     failing.fail(ProviderError::new(ProviderErrorKind::Overloaded, "busy"));
-    assert!(matches!(stream.next().await, Some(ChatEvent::Error(_))));
+    assert!(matches!(stream.next().await, Some(Err(_))));
 
     let mut stream = chat(&provider).await.unwrap();
     ending.text("half");
     ending.end();
-    assert_eq!(stream.next().await, Some(ChatEvent::text("half")));
+    assert_eq!(stream.next().await, Some(Ok(ChatEvent::text("half"))));
     assert_eq!(stream.next().await, None);
 
     let stream = chat(&provider).await.unwrap();

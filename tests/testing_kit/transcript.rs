@@ -43,9 +43,7 @@ fn whole_conversations_are_taken() {
                 text: "".into(),
                 provider_data: None,
             },
-            AssistantPart::Text {
-                text: "\nyes".into(),
-            },
+            AssistantPart::text("\nyes"),
         ],
         provider_data: None,
     });
@@ -95,10 +93,8 @@ fn each_violation_is_refused_by_its_name() {
         text: "hm".into(),
         provider_data: None,
     };
-    let blank = AssistantPart::Text {
-        text: "\n\n".into(),
-    };
-    let word = AssistantPart::Text { text: "x".into() };
+    let blank = AssistantPart::text("\n\n");
+    let word = AssistantPart::text("x");
     let nothing = Message::User(UserMessage {
         content: Vec::new(),
         origin: UserOrigin::Input,

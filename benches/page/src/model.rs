@@ -62,11 +62,11 @@ impl ModelProvider for Scripted {
             last.push(ChatEvent::tool_call("big", "big", arguments));
         }
         last.push(ChatEvent::done());
-        let texts = deltas.map(|text| ChatEvent::TextDelta { text });
+        let texts = deltas.map(|text| Ok(ChatEvent::text(text)));
         Ok(if script.hangs {
             texts.chain(stream::pending()).boxed()
         } else {
-            texts.chain(stream::iter(last)).boxed()
+            texts.chain(stream::iter(last.into_iter().map(Ok))).boxed()
         })
     }
 }

@@ -91,7 +91,7 @@ fn part(part: &AssistantPart) -> Quarters {
         data.as_ref().map_or(0, |data| text(&data.0))
     };
     match part {
-        AssistantPart::Text { text: own } => text(own),
+        AssistantPart::Text { text: own, .. } => text(own),
         AssistantPart::Reasoning {
             text: own,
             provider_data,

@@ -256,9 +256,15 @@ impl Normalizer {
         let mut kept: Vec<AssistantPart> = Vec::with_capacity(parts.len());
         for part in parts {
             match part {
-                AssistantPart::Text { text } => {
+                AssistantPart::Text {
+                    text,
+                    provider_data,
+                } => {
                     if !text.trim().is_empty() {
-                        kept.push(part.clone());
+                        kept.push(AssistantPart::Text {
+                            text: Arc::clone(text),
+                            provider_data: provider_data.clone().filter(|_| same_provider),
+                        });
                     }
                 }
                 AssistantPart::Reasoning {

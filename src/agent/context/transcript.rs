@@ -78,7 +78,7 @@ fn entry(message: &Message) -> String {
             text.push_str("\n[Assistant]\n");
             for part in &assistant.parts {
                 match part {
-                    AssistantPart::Text { text: own } => {
+                    AssistantPart::Text { text: own, .. } => {
                         text.push_str(own);
                         text.push('\n');
                     }

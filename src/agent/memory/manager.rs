@@ -324,6 +324,7 @@ impl Extraction {
             temperature: None,
             max_tokens: None,
             reasoning_effort: None,
+            response_format: None,
         }
     }
 

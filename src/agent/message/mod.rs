@@ -22,6 +22,7 @@ pub struct ProviderData(#[cfg_attr(feature = "bindings", specta(type = String))]
 /// A message as a provider gets it. [`ModelProvider`](crate::ModelProvider) has an example
 /// that turns all of them into JSON.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub enum Message {
     /// From the user's side.
     User(UserMessage),
@@ -67,6 +68,7 @@ pub struct UserMessage {
 
 /// Who put a user-side message into the conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum UserOrigin {
     /// The user wrote it.
     Input,
@@ -92,7 +94,7 @@ impl AssistantMessage {
         self.parts
             .iter()
             .filter_map(|part| match part {
-                AssistantPart::Text { text } => Some(text.as_ref()),
+                AssistantPart::Text { text, .. } => Some(text.as_ref()),
                 AssistantPart::Reasoning { .. } | AssistantPart::ToolCall { .. } => None,
             })
             .collect()
@@ -107,12 +109,17 @@ impl AssistantMessage {
     rename_all_fields = "camelCase"
 )]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[non_exhaustive]
 pub enum AssistantPart {
     /// Text of the answer.
     Text {
         /// The text.
         #[cfg_attr(feature = "bindings", specta(type = String))]
         text: Arc<str>,
+        /// Opaque data of the text.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "bindings", specta(optional))]
+        provider_data: Option<ProviderData>,
     },
     /// Reasoning before or between.
     Reasoning {
@@ -143,6 +150,16 @@ pub enum AssistantPart {
     },
 }
 
+impl AssistantPart {
+    /// Text without opaque data.
+    pub fn text(text: impl Into<Arc<str>>) -> Self {
+        Self::Text {
+            text: text.into(),
+            provider_data: None,
+        }
+    }
+}
+
 /// What came out of a tool call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolResultMessage {
@@ -164,6 +181,7 @@ pub struct ToolResultMessage {
     rename_all_fields = "camelCase"
 )]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[non_exhaustive]
 pub enum ContentBlock {
     /// Plain text.
     Text {

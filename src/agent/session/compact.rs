@@ -56,7 +56,7 @@ impl SessionInner {
             cancel,
         };
         let attempted = compaction.attempt(&work.context, wanted).await;
-        work.usage.add(&attempted.usage);
+        work.usage += attempted.usage;
         let record = match attempted.attempt {
             Attempt::Compacted(record) => record,
             Attempt::FreesNothing => {

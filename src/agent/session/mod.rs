@@ -24,7 +24,7 @@ use super::core::Core;
 use super::error::AgentError;
 use super::message::{ContentBlock, UserInput};
 use super::outlet::{Subscription, Turn};
-use super::provider::ReasoningEffort;
+use super::provider::{ReasoningEffort, ResponseFormat};
 use super::storage::{SessionEvent, SessionOverrides};
 use super::turn::{self, TurnRun};
 
@@ -82,6 +82,9 @@ pub struct SendOptions {
     /// How much the model should reason in this turn.
     #[cfg_attr(feature = "bindings", specta(optional))]
     pub reasoning_effort: Option<ReasoningEffort>,
+    /// The shape each answer of this turn must have.
+    #[cfg_attr(feature = "bindings", specta(optional))]
+    pub response_format: Option<ResponseFormat>,
 }
 
 /// What can be known of an open session at a moment.

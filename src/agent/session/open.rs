@@ -174,7 +174,7 @@ impl Stored {
                 usage: Some(cost), ..
             } = &event.kind
             {
-                usage.add(cost);
+                usage += *cost;
             }
         }
         usage

@@ -42,7 +42,7 @@ impl TurnRun {
         let output = self.run_turn_end().await;
         self.checkpoint_memories().await;
         self.work.context.set_skill(None);
-        self.work.usage.add(&self.usage);
+        self.work.usage += self.usage;
         let last = match ending {
             Ending::Cancelled => AgentEventKind::TurnCancelled { usage: self.usage },
             Ending::Completed => self.complete(TurnStatus::Completed, None, output),

@@ -14,7 +14,7 @@ use crate::agent::context::compact;
 use crate::agent::error::{AgentError, ErrorSource};
 use crate::agent::event::AgentEventKind;
 use crate::agent::message::{AssistantPart, ProviderData};
-use crate::agent::provider::{ProviderError, ProviderErrorKind, Usage};
+use crate::agent::provider::{Completion, ProviderError, ProviderErrorKind, Usage};
 use crate::agent::retry::{self, Retry};
 use crate::agent::storage::{Interruption, MessageStatus, SessionEventKind, SessionMetadata};
 use crate::agent::tool::dispatcher::Call;
@@ -34,7 +34,7 @@ impl Answer {
     /// The text parts, joined; shared with the part where there is one, as mostly.
     pub(super) fn text(&self) -> Arc<str> {
         let mut texts = self.parts.iter().filter_map(|part| match part {
-            AssistantPart::Text { text } => Some(text),
+            AssistantPart::Text { text, .. } => Some(text),
             AssistantPart::Reasoning { .. } | AssistantPart::ToolCall { .. } => None,
         });
         match (texts.next(), texts.next()) {
@@ -103,10 +103,10 @@ impl TurnRun {
                 .await;
             let error = match streamed {
                 Streamed::Done => {
-                    if let Some(usage) = &response.usage {
+                    if let Some(usage) = &response.completion.usage {
                         span.record("gen_ai.usage.input_tokens", usage.input_tokens);
                         span.record("gen_ai.usage.output_tokens", usage.output_tokens);
-                        self.usage.add(usage);
+                        self.usage += *usage;
                         self.work.context.calibrate(cost, usage);
                     }
                     return Ok(self.answer(response, reserved, true));
@@ -137,8 +137,11 @@ impl TurnRun {
     }
 
     fn answer(&self, response: Response, reserved: Option<u64>, complete: bool) -> Answer {
-        let usage = response.usage;
-        let provider_data = response.provider_data.clone();
+        let Completion {
+            usage,
+            provider_data,
+            ..
+        } = response.completion.clone();
         let (parts, calls) = response.finish(complete, |id| self.work.context.knows_call(id));
         Answer {
             parts,
@@ -298,7 +301,7 @@ impl TurnRun {
             cancel: &self.cancel,
         };
         let attempted = compaction.attempt(&self.work.context, wanted).await;
-        self.usage.add(&attempted.usage);
+        self.usage += attempted.usage;
         for (source, warning) in attempted.warnings {
             self.warn(vec![warning], source);
         }

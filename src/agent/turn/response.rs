@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use crate::agent::message::{AssistantPart, ProviderData};
-use crate::agent::provider::{StopReason, Usage};
+use crate::agent::provider::{Completion, StopReason};
 use crate::agent::tool::dispatcher::Call;
 use crate::agent::tool::set::{parse_arguments, parse_begun_arguments};
 
@@ -15,14 +15,17 @@ pub(super) struct Response {
     parts: Vec<Piece>,
     /// Whether the user has seen anything of it: then it cannot be taken back.
     pub(super) shown: bool,
-    pub(super) usage: Option<Usage>,
-    pub(super) stop_reason: Option<StopReason>,
-    pub(super) provider_data: Option<ProviderData>,
+    /// What the provider told at its end.
+    pub(super) completion: Completion,
 }
 
 #[derive(Debug)]
 enum Piece {
-    Text(String),
+    Text {
+        text: String,
+        /// Opaque data closes its text.
+        provider_data: Option<ProviderData>,
+    },
     Reasoning {
         text: String,
         /// Opaque data closes its block.
@@ -37,15 +40,23 @@ enum Piece {
 }
 
 impl Response {
-    pub(super) fn text_delta(&mut self, delta: &str) {
-        if delta.is_empty() {
-            return;
-        }
-        self.shown = true;
-        if let Some(Piece::Text(text)) = self.parts.last_mut() {
+    pub(super) fn text_delta(&mut self, delta: &str, data: Option<ProviderData>) {
+        self.shown |= !delta.is_empty();
+        if let Some(Piece::Text {
+            text,
+            provider_data: open @ None,
+        }) = self.parts.last_mut()
+        {
             text.push_str(delta);
+            *open = data;
+        } else if delta.is_empty() {
+            // A text that is blank could not be sent back; data alone is kept as reasoning.
+            self.reasoning_delta(delta, data);
         } else {
-            self.parts.push(Piece::Text(delta.to_owned()));
+            self.parts.push(Piece::Text {
+                text: delta.to_owned(),
+                provider_data: data,
+            });
         }
     }
 
@@ -86,8 +97,12 @@ impl Response {
         self.parts
             .iter()
             .filter_map(|piece| match piece {
-                Piece::Text(text) => Some(AssistantPart::Text {
+                Piece::Text {
+                    text,
+                    provider_data,
+                } => Some(AssistantPart::Text {
                     text: text.as_str().into(),
+                    provider_data: provider_data.clone(),
                 }),
                 Piece::Reasoning {
                     text,
@@ -114,7 +129,13 @@ impl Response {
         let last = self.parts.len().saturating_sub(1);
         for (position, piece) in self.parts.into_iter().enumerate() {
             match piece {
-                Piece::Text(text) => parts.push(AssistantPart::Text { text: text.into() }),
+                Piece::Text {
+                    text,
+                    provider_data,
+                } => parts.push(AssistantPart::Text {
+                    text: text.into(),
+                    provider_data,
+                }),
                 Piece::Reasoning {
                     text,
                     provider_data,
@@ -129,7 +150,8 @@ impl Response {
                     provider_data,
                 } => {
                     // The output limit may fall right before the first argument.
-                    let cut = position == last && self.stop_reason == Some(StopReason::Length);
+                    let cut =
+                        position == last && self.completion.stop_reason == Some(StopReason::Length);
                     let parsed = if cut {
                         parse_begun_arguments(&arguments)
                     } else {
@@ -166,7 +188,7 @@ impl Response {
         }
         // An answer of blanks alone is no message.
         let says_something = parts.iter().any(|part| match part {
-            AssistantPart::Text { text } => !text.trim().is_empty(),
+            AssistantPart::Text { text, .. } => !text.trim().is_empty(),
             AssistantPart::Reasoning {
                 text,
                 provider_data,

@@ -80,8 +80,11 @@ impl TurnRun {
     /// Takes what the model gave, and shows it. Answers the end, if that was it.
     fn take(&self, step: u32, next: Next, response: &mut Response) -> Option<Streamed> {
         match next {
-            Next::Event(ChatEvent::TextDelta { text }) => {
-                response.text_delta(&text);
+            Next::Event(ChatEvent::TextDelta {
+                text,
+                provider_data,
+            }) => {
+                response.text_delta(&text, provider_data);
                 self.log.push_delta(DeltaKind::Text, step, &text);
             }
             Next::Event(ChatEvent::ReasoningDelta {
@@ -97,19 +100,14 @@ impl TurnRun {
                 arguments,
                 provider_data,
             }) => response.tool_call(call_id, tool_name, arguments, provider_data),
-            Next::Event(ChatEvent::Done {
-                usage,
-                stop_reason,
-                provider_data,
-            }) => {
-                response.usage = usage;
-                response.stop_reason = stop_reason;
-                response.provider_data = provider_data;
+            Next::Event(ChatEvent::Warning { message }) => {
+                self.warn(vec![message], ErrorSource::Provider);
+            }
+            Next::Event(ChatEvent::Done(completion)) => {
+                response.completion = completion;
                 return Some(Streamed::Done);
             }
-            Next::Event(ChatEvent::Error(error)) | Next::Failed(error) => {
-                return Some(Streamed::Failed(error));
-            }
+            Next::Failed(error) => return Some(Streamed::Failed(error)),
             Next::Cancelled => return Some(Streamed::Cancelled),
         }
         None
@@ -136,6 +134,7 @@ impl TurnRun {
             temperature: self.options.temperature,
             max_tokens: self.options.max_tokens,
             reasoning_effort: self.options.reasoning_effort,
+            response_format: self.options.response_format.clone(),
         }
     }
 

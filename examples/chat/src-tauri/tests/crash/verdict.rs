@@ -101,7 +101,7 @@ pub(crate) fn said(parts: &[AssistantPart]) -> Said {
     let mut said = Said::default();
     for part in parts {
         match part {
-            AssistantPart::Text { text } => said.text.push_str(text),
+            AssistantPart::Text { text, .. } => said.text.push_str(text),
             AssistantPart::Reasoning { text, .. } => said.reasoning.push_str(text),
             AssistantPart::ToolCall { .. } => {}
         }
