@@ -180,14 +180,15 @@ pub use agent::provider::{
 pub use agent::session::{SendOptions, Session, SessionInfo, SessionState};
 pub use agent::skill::{SkillDefinition, SkillInfo};
 pub use agent::storage::{
-    CompactionRecord, Interruption, ListPage, MessageStatus, SessionEvent, SessionEventKind,
-    SessionLog, SessionMetadata, SessionOverrides, SessionStorage, SessionSummary, ShortenedResult,
-    StorageError,
+    CompactionRecord, EventPage, HeadMove, Interruption, ListPage, MessageStatus, PageRequest,
+    SessionEvent, SessionEventKind, SessionLog, SessionMetadata, SessionOverrides, SessionStorage,
+    SessionSummary, ShortenedResult, StorageError, StorageErrorKind,
 };
+pub use agent::stored::HistoryPage;
 pub use agent::tool::{
     self, ToolContext, ToolDefinition, ToolError, ToolHandler, ToolInfo, ToolInput, ToolOutput,
 };
-pub use agent::{Agent, HistoryPage, ShutdownReport};
+pub use agent::{Agent, ShutdownReport};
 #[cfg(feature = "__ipc-test")]
 #[doc(hidden)]
 pub use ipc::testing as ipc_testing;

@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 use std::future::Future;
+use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -14,7 +15,9 @@ use tokio_util::sync::CancellationToken;
 use super::clock::now_ms;
 use super::contain::{self, lock};
 use super::error::AgentError;
-use super::storage::{SessionEvent, SessionEventKind, SessionStorage, StorageError};
+use super::storage::{
+    EventPage, PageRequest, SessionEvent, SessionEventKind, SessionStorage, StorageError,
+};
 
 /// First and longest pause between two probes of a storage that is down.
 const PROBE_PAUSE: Duration = Duration::from_millis(500);
@@ -78,15 +81,9 @@ impl Journal {
         self.storage.is_some()
     }
 
-    /// The events of a session without storage, after `after`, at most `limit`.
-    pub(crate) fn kept(&self, after: Option<u64>, limit: usize) -> Vec<SessionEvent> {
-        lock(&self.state)
-            .kept
-            .iter()
-            .filter(|event| after.is_none_or(|after| event.index > after))
-            .take(limit)
-            .map(|event| SessionEvent::clone(event))
-            .collect()
+    /// The events of a session without storage, in order of index.
+    pub(crate) fn kept(&self) -> Vec<Arc<SessionEvent>> {
+        lock(&self.state).kept.clone()
     }
 
     /// Whether the session was never written.
@@ -234,12 +231,14 @@ impl Journal {
             return Ok(());
         };
         let event = self.event(&"".into(), None, kind);
-        let last = event.index.saturating_sub(1);
         let since = guarded(self.limit, "loading the session failed", || {
-            storage.load_page(&self.session_id, Some(last), 1)
+            storage.load_page(
+                &self.session_id,
+                PageRequest::new(event.index, NonZeroUsize::MIN),
+            )
         })
         .await?;
-        if since.is_some_and(|log| log.events.is_empty()) {
+        if since.is_some_and(|page| page == EventPage::default()) {
             self.append(std::slice::from_ref(&*event)).await?;
         }
         Ok(())

@@ -28,26 +28,27 @@ pub(crate) mod session;
 mod shutdown;
 pub(crate) mod skill;
 pub(crate) mod storage;
+pub(crate) mod stored;
+pub(crate) mod text;
 pub mod tool;
 pub(crate) mod turn;
 
 use std::fmt;
 use std::future::Future;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
-
-use serde::{Deserialize, Serialize};
 
 use catalog::ModelEntry;
 use config::{ResumeOptions, SessionConfig};
 use contain::spawned;
 use core::Core;
 use error::AgentError;
-use journal::guarded;
 use outlet::{Subscription, Turn};
 use session::{Session, Slot, SlotTicket};
 use shutdown::Shutdown;
 use skill::SkillInfo;
-use storage::{ListPage, SessionEvent, SessionSummary};
+use storage::{ListPage, SessionSummary};
+use stored::{HistoryPage, Stored};
 use tool::ToolInfo;
 
 pub use shutdown::ShutdownReport;
@@ -67,19 +68,6 @@ pub struct Agent {
     core: Arc<Core>,
     slot: Arc<Slot>,
     shutdown: Arc<Shutdown>,
-}
-
-/// A page of a session's stored events.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(feature = "bindings", derive(specta::Type))]
-pub struct HistoryPage {
-    /// In order of index.
-    pub events: Vec<SessionEvent>,
-    /// Pass it as `after` for the next page; absent on the last.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "bindings", specta(optional, type = Option<u32>))]
-    pub next_cursor: Option<u64>,
 }
 
 impl Agent {
@@ -149,27 +137,18 @@ impl Agent {
     }
 
     /// A page of stored sessions, newest first; empty without a storage. `limit` is at most
-    /// 1,000; 0 means that.
+    /// 1,000, which is also the default.
     ///
     /// # Errors
     /// `STORAGE_ERROR`, `AGENT_SHUT_DOWN`.
     pub async fn list_sessions(
         &self,
         cursor: Option<&str>,
-        limit: usize,
+        limit: Option<NonZeroUsize>,
     ) -> Result<ListPage, AgentError> {
-        let core = Arc::clone(&self.core);
-        let cursor = cursor.map(str::to_owned);
-        self.run(async move {
-            let Some(storage) = &core.sessions else {
-                return Ok(ListPage::default());
-            };
-            guarded(core.storage_limit(), "listing sessions failed", || {
-                storage.list(cursor.as_deref(), page_limit(limit))
-            })
+        let (this, cursor) = (self.clone(), cursor.map(str::to_owned));
+        self.run(async move { this.stored().list(cursor.as_deref(), limit).await })
             .await
-        })
-        .await
     }
 
     /// The stored sessions that fit: by id, else title, else start of the id, else part of
@@ -178,61 +157,21 @@ impl Agent {
     /// # Errors
     /// `STORAGE_ERROR`, `AGENT_SHUT_DOWN`.
     pub async fn find_sessions(&self, query: &str) -> Result<Vec<SessionSummary>, AgentError> {
-        let core = Arc::clone(&self.core);
-        let query = query.to_owned();
-        self.run(async move {
-            let Some(storage) = &core.sessions else {
-                return Ok(Vec::new());
-            };
-            if query.trim().is_empty() {
-                return Ok(Vec::new());
-            }
-            guarded(core.storage_limit(), "finding sessions failed", || {
-                storage.find(&query)
-            })
+        let (this, query) = (self.clone(), query.to_owned());
+        self.run(async move { this.stored().find(&query).await })
             .await
-        })
-        .await
     }
 
-    /// Changes the title of a session, open or stored.
+    /// Changes the title of a session, open or stored. A title is one line of at most 400
+    /// characters; control characters are left out.
     ///
     /// # Errors
-    /// `INVALID_INPUT` for a blank title, `SESSION_NOT_FOUND`, `STORAGE_ERROR`,
-    /// `AGENT_SHUT_DOWN`.
+    /// `INVALID_INPUT` for a title that is blank or too long, `SESSION_NOT_FOUND`,
+    /// `STORAGE_ERROR`, `AGENT_SHUT_DOWN`.
     pub async fn rename_session(&self, session_id: &str, title: &str) -> Result<(), AgentError> {
-        let this = self.clone();
-        let session_id = session_id.to_owned();
-        let words: Vec<&str> = title.split_whitespace().collect();
-        let title = words.join(" ");
-        self.run(async move {
-            if title.is_empty() {
-                return Err(AgentError::invalid_input("the title is empty"));
-            }
-            let open = this
-                .slot
-                .current()
-                .filter(|session| *session.id == *session_id);
-            let stored = match &this.core.sessions {
-                None => false,
-                Some(storage) => {
-                    guarded(
-                        this.core.storage_limit(),
-                        "renaming the session failed",
-                        || storage.rename(&session_id, &title),
-                    )
-                    .await?
-                }
-            };
-            match open {
-                // Before its first message a session is in no storage yet.
-                Some(session) => session.set_title(title),
-                None if stored => {}
-                None => return Err(AgentError::session_not_found(&session_id)),
-            }
-            Ok(())
-        })
-        .await
+        let (this, session_id, title) = (self.clone(), session_id.to_owned(), title.to_owned());
+        self.run(async move { this.stored().rename(&session_id, &title).await })
+            .await
     }
 
     /// Deletes a stored session with everything in it.
@@ -241,74 +180,27 @@ impl Agent {
     /// `SESSION_BUSY` while it is open or being resumed, `SESSION_NOT_FOUND`, `STORAGE_ERROR`,
     /// `AGENT_SHUT_DOWN`.
     pub async fn delete_session(&self, session_id: &str) -> Result<(), AgentError> {
-        let this = self.clone();
-        let session_id: Arc<str> = session_id.into();
-        self.run(async move {
-            let Some(_claim) = this.slot.claim(&session_id).await else {
-                return Err(AgentError::session_busy(
-                    "the session is open; close it before you delete it",
-                ));
-            };
-            let missing = || AgentError::session_not_found(&session_id);
-            let storage = this.core.sessions.as_ref().ok_or_else(missing)?;
-            let existed = guarded(
-                this.core.storage_limit(),
-                "deleting the session failed",
-                || storage.delete(&session_id),
-            )
-            .await?;
-            if existed { Ok(()) } else { Err(missing()) }
-        })
-        .await
+        let (this, session_id) = (self.clone(), Arc::from(session_id));
+        self.run(async move { this.stored().delete(&session_id).await })
+            .await
     }
 
-    /// A page of a session's events, as they happened, also those that a compaction took out
-    /// of the context: what comes after index `after`. Without a storage the open session's
-    /// are answered. `limit` is at most 1,000; 0 means that.
+    /// A page of a session's events on its visible path, as they happened, also those that a
+    /// compaction took out of the context. `cursor` is what the page before gave. `limit` is at
+    /// most 1,000, which is also the default; a page ends earlier after 4 MiB. Without a
+    /// storage there is only the open session's history.
     ///
     /// # Errors
     /// `SESSION_NOT_FOUND`, `STORAGE_ERROR`, `AGENT_SHUT_DOWN`.
     pub async fn session_history(
         &self,
         session_id: &str,
-        after: Option<u64>,
-        limit: usize,
+        cursor: Option<u64>,
+        limit: Option<NonZeroUsize>,
     ) -> Result<HistoryPage, AgentError> {
-        let this = self.clone();
-        let session_id = session_id.to_owned();
-        self.run(async move {
-            let limit = page_limit(limit);
-            let open = this
-                .slot
-                .current()
-                .filter(|session| *session.id == *session_id);
-            // One more than asked for tells whether there is another page.
-            let read = match (&this.core.sessions, &open) {
-                (Some(storage), _) => guarded(
-                    this.core.storage_limit(),
-                    "loading the history failed",
-                    || storage.load_page(&session_id, after, limit + 1),
-                )
-                .await?
-                .map(|log| log.events),
-                (None, Some(session)) => Some(session.kept_events(after, limit + 1)),
-                (None, None) => None,
-            };
-            let mut events = match (read, open) {
-                (Some(events), _) => events,
-                // Before its first message a session has no events.
-                (None, Some(_)) => Vec::new(),
-                (None, None) => return Err(AgentError::session_not_found(&session_id)),
-            };
-            let more = events.len() > limit;
-            events.truncate(limit);
-            let next_cursor = events.last().map(|event| event.index).filter(|_| more);
-            Ok(HistoryPage {
-                events,
-                next_cursor,
-            })
-        })
-        .await
+        let (this, session_id) = (self.clone(), session_id.to_owned());
+        self.run(async move { this.stored().history(&session_id, cursor, limit).await })
+            .await
     }
 
     /// The models that can be used right now.
@@ -358,6 +250,13 @@ impl Agent {
         std::time::Duration::from_millis(self.core.config.shutdown_timeout_ms)
     }
 
+    fn stored(&self) -> Stored<'_> {
+        Stored {
+            core: &self.core,
+            slot: &self.slot,
+        }
+    }
+
     async fn run<T: Send + 'static>(
         &self,
         work: impl Future<Output = Result<T, AgentError>> + Send + 'static,
@@ -388,13 +287,5 @@ impl fmt::Debug for Agent {
         f.debug_struct("Agent")
             .field("session", &self.current_session())
             .finish_non_exhaustive()
-    }
-}
-
-fn page_limit(asked: usize) -> usize {
-    if asked == 0 {
-        MAX_PAGE
-    } else {
-        asked.min(MAX_PAGE)
     }
 }

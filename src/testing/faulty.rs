@@ -1,13 +1,14 @@
 //! Storages that go wrong as a test plans it, around any storage.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 
 use super::Faults;
 use crate::{
-    ListPage, Memory, MemoryStorage, SessionEvent, SessionLog, SessionStorage, SessionSummary,
-    StorageError,
+    EventPage, HeadMove, ListPage, Memory, MemoryStorage, PageRequest, SessionEvent, SessionLog,
+    SessionStorage, SessionSummary, StorageError,
 };
 
 /// The operations of a [`SessionStorage`].
@@ -19,6 +20,10 @@ pub enum SessionOperation {
     Load,
     /// `load_page`.
     LoadPage,
+    /// `head_moves`.
+    HeadMoves,
+    /// `summary`.
+    Summary,
     /// `list`.
     List,
     /// `find`.
@@ -174,16 +179,33 @@ impl<S: SessionStorage> SessionStorage for FaultySessions<S> {
     async fn load_page(
         &self,
         session_id: &str,
-        after: Option<u64>,
-        limit: usize,
-    ) -> Result<Option<SessionLog>, StorageError> {
-        let work = self.inner.load_page(session_id, after, limit);
+        request: PageRequest,
+    ) -> Result<Option<EventPage>, StorageError> {
+        let work = self.inner.load_page(session_id, request);
         self.faults
             .around(SessionOperation::LoadPage, session_id, Vec::new(), work)
             .await
     }
 
-    async fn list(&self, cursor: Option<&str>, limit: usize) -> Result<ListPage, StorageError> {
+    async fn head_moves(&self, session_id: &str) -> Result<Vec<HeadMove>, StorageError> {
+        let work = self.inner.head_moves(session_id);
+        self.faults
+            .around(SessionOperation::HeadMoves, session_id, Vec::new(), work)
+            .await
+    }
+
+    async fn summary(&self, session_id: &str) -> Result<Option<SessionSummary>, StorageError> {
+        let work = self.inner.summary(session_id);
+        self.faults
+            .around(SessionOperation::Summary, session_id, Vec::new(), work)
+            .await
+    }
+
+    async fn list(
+        &self,
+        cursor: Option<&str>,
+        limit: NonZeroUsize,
+    ) -> Result<ListPage, StorageError> {
         let work = self.inner.list(cursor, limit);
         self.faults
             .around(SessionOperation::List, "", Vec::new(), work)

@@ -1,20 +1,26 @@
 //! A session storage in memory: what a real one does, without the disk.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Bound;
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 
 use crate::agent::contain::lock;
-use crate::{ListPage, SessionEvent, SessionLog, SessionStorage, SessionSummary, StorageError};
+use crate::{
+    EventPage, HeadMove, ListPage, PageRequest, SessionEvent, SessionLog, SessionStorage,
+    SessionSummary, StorageError,
+};
 
 /// A [`SessionStorage`] in memory, whole in every rule. Copies share everything: give one
 /// to the agent and keep one, or give copies to agents that follow one another.
 ///
 /// # Examples
 /// ```
+/// use std::num::NonZeroUsize;
+///
 /// use youyou_agent::SessionStorage as _;
 /// use youyou_agent::testing::{InMemorySessions, session_created, user_message};
 ///
@@ -22,25 +28,34 @@ use crate::{ListPage, SessionEvent, SessionLog, SessionStorage, SessionSummary, 
 /// # runtime.block_on(async {
 /// let storage = InMemorySessions::new();
 /// storage.preload("s1", [session_created(0, "A title", "m1"), user_message(1, "hello")]);
-/// let page = storage.list(None, 10).await?;
+/// let page = storage.list(None, NonZeroUsize::MIN).await?;
 /// assert_eq!(page.sessions.len(), 1);
 /// # Ok::<(), youyou_agent::StorageError>(())
 /// # })?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, Default)]
-pub struct InMemorySessions(Arc<Mutex<BTreeMap<String, Stored>>>);
+pub struct InMemorySessions {
+    sessions: Arc<Mutex<BTreeMap<String, Stored>>>,
+    /// Tells storage objects over one store apart; copies are one object.
+    writer: u64,
+}
 
 #[derive(Debug)]
 struct Stored {
-    events: BTreeMap<u64, SessionEvent>,
-    /// Records that cannot be read, by index.
-    unreadable: BTreeSet<u64>,
+    records: BTreeMap<u64, Record>,
     /// Absent until a `Created` event or a rename gives one.
     title: Option<String>,
     created_at: u64,
     updated_at: u64,
     message_count: u32,
+}
+
+#[derive(Debug)]
+struct Record {
+    /// Absent where it cannot be read.
+    event: Option<SessionEvent>,
+    writer: u64,
 }
 
 impl InMemorySessions {
@@ -50,14 +65,25 @@ impl InMemorySessions {
         Self::default()
     }
 
-    /// Writes events at once, as [`append`](SessionStorage::append) does.
+    /// A second storage object over the same store, as another process has one: neither
+    /// replaces what the other wrote.
+    #[must_use]
+    pub fn another_writer(&self) -> Self {
+        static WRITERS: AtomicU64 = AtomicU64::new(1);
+        Self {
+            sessions: Arc::clone(&self.sessions),
+            writer: WRITERS.fetch_add(1, Ordering::Relaxed),
+        }
+    }
+
+    /// Writes events at once and whoever wrote what is there.
     pub fn preload(&self, session_id: &str, events: impl IntoIterator<Item = SessionEvent>) {
-        let mut sessions = lock(&self.0);
+        let mut sessions = lock(&self.sessions);
         for event in events {
             match sessions.get_mut(session_id) {
-                Some(stored) => stored.write(event),
+                Some(stored) => stored.write(event, self.writer),
                 None => {
-                    sessions.insert(session_id.to_owned(), Stored::new(event));
+                    sessions.insert(session_id.to_owned(), Stored::new(event, self.writer));
                 }
             }
         }
@@ -66,74 +92,82 @@ impl InMemorySessions {
     /// The events of a session in order of index; none if there is no such session.
     #[must_use]
     pub fn events(&self, session_id: &str) -> Vec<SessionEvent> {
-        lock(&self.0)
+        lock(&self.sessions)
             .get(session_id)
-            .map(|stored| stored.events.values().cloned().collect())
+            .map(|stored| stored.log().events)
             .unwrap_or_default()
     }
 
     /// The ids of all sessions, those without messages included, in order.
     #[must_use]
     pub fn session_ids(&self) -> Vec<String> {
-        lock(&self.0).keys().cloned().collect()
+        lock(&self.sessions).keys().cloned().collect()
     }
 
     /// Makes a record unreadable: loading leaves it out and counts it, until it is written
-    /// again. Answers whether it was there.
+    /// again. Returns whether it was there.
     pub fn corrupt(&self, session_id: &str, index: u64) -> bool {
-        let mut sessions = lock(&self.0);
-        let Some(stored) = sessions.get_mut(session_id) else {
-            return false;
-        };
-        let was_there = stored.events.remove(&index).is_some();
-        if was_there {
-            stored.unreadable.insert(index);
-        }
-        was_there
+        let mut sessions = lock(&self.sessions);
+        let record = sessions
+            .get_mut(session_id)
+            .and_then(|stored| stored.records.get_mut(&index));
+        record.is_some_and(|record| record.event.take().is_some())
     }
 }
 
 impl Stored {
-    fn new(first: SessionEvent) -> Self {
+    fn new(first: SessionEvent, writer: u64) -> Self {
         let mut stored = Self {
-            events: BTreeMap::new(),
-            unreadable: BTreeSet::new(),
+            records: BTreeMap::new(),
             title: None,
             created_at: first.timestamp,
             updated_at: first.timestamp,
             message_count: 0,
         };
-        stored.write(first);
+        stored.write(first, writer);
         stored
     }
 
-    fn write(&mut self, event: SessionEvent) {
+    fn write(&mut self, event: SessionEvent, writer: u64) {
         if self.title.is_none() {
             self.title = event.initial_title().map(str::to_owned);
         }
         self.updated_at = self.updated_at.max(event.timestamp);
         self.message_count += u32::from(event.is_message());
-        self.unreadable.remove(&event.index);
-        if let Some(replaced) = self.events.insert(event.index, event) {
+        let index = event.index;
+        let event = Some(event);
+        let replaced = self.records.insert(index, Record { event, writer });
+        if let Some(replaced) = replaced.and_then(|record| record.event) {
             self.message_count -= u32::from(replaced.is_message());
         }
     }
 
     fn summary(&self, session_id: &str) -> SessionSummary {
-        SessionSummary {
-            session_id: session_id.to_owned(),
-            title: self.title.clone().unwrap_or_default(),
-            created_at: self.created_at,
-            updated_at: self.updated_at,
-            message_count: self.message_count,
-        }
+        SessionSummary::new(
+            session_id,
+            self.title.clone().unwrap_or_default(),
+            self.created_at,
+            self.updated_at,
+            self.message_count,
+        )
     }
 
-    fn log(&self, events: impl Iterator<Item = SessionEvent>) -> SessionLog {
-        SessionLog {
-            events: events.collect(),
-            unreadable: u32::try_from(self.unreadable.len()).unwrap_or(u32::MAX),
+    fn log(&self) -> SessionLog {
+        let mut log = SessionLog::default();
+        for (index, record) in &self.records {
+            log.last_index = Some(*index);
+            match &record.event {
+                Some(event) => log.events.push(event.clone()),
+                None => log = log.with_unreadable(*index),
+            }
         }
+        log
+    }
+
+    /// Whether a storage object may write to an index.
+    fn is_open_to(&self, writer: u64, index: u64) -> bool {
+        let taken = self.records.get(&index);
+        taken.is_none_or(|record| record.writer == writer && record.event.is_some())
     }
 }
 
@@ -169,54 +203,80 @@ fn parse_cursor(cursor: &str) -> Result<Place<'_>, StorageError> {
 #[async_trait]
 impl SessionStorage for InMemorySessions {
     async fn append(&self, session_id: &str, events: &[SessionEvent]) -> Result<(), StorageError> {
+        if let Some(stored) = lock(&self.sessions).get(session_id) {
+            let mut indices = events.iter().map(|event| event.index);
+            if !indices.all(|index| stored.is_open_to(self.writer, index)) {
+                return Err(StorageError::conflict(session_id));
+            }
+        }
         self.preload(session_id, events.iter().cloned());
         Ok(())
     }
 
     async fn load(&self, session_id: &str) -> Result<Option<SessionLog>, StorageError> {
-        let sessions = lock(&self.0);
-        Ok(sessions
-            .get(session_id)
-            .map(|stored| stored.log(stored.events.values().cloned())))
+        Ok(lock(&self.sessions).get(session_id).map(Stored::log))
     }
 
     async fn load_page(
         &self,
         session_id: &str,
-        after: Option<u64>,
-        limit: usize,
-    ) -> Result<Option<SessionLog>, StorageError> {
-        let sessions = lock(&self.0);
-        Ok(sessions.get(session_id).map(|stored| {
-            let start = after.map_or(Bound::Unbounded, Bound::Excluded);
-            let rest = stored.events.range((start, Bound::Unbounded));
-            stored.log(rest.take(limit).map(|(_, event)| event.clone()))
-        }))
+        request: PageRequest,
+    ) -> Result<Option<EventPage>, StorageError> {
+        let sessions = lock(&self.sessions);
+        let Some(stored) = sessions.get(session_id) else {
+            return Ok(None);
+        };
+        let records = stored.records.range(request.from..).map(|(index, record)| {
+            let json = record.event.as_ref().map(serde_json::to_vec).transpose()?;
+            let size = json.map_or(0, |json| json.len() as u64);
+            Ok((*index, size, record.event.clone()))
+        });
+        EventPage::collect(&request, records).map(Some)
     }
 
-    async fn list(&self, cursor: Option<&str>, limit: usize) -> Result<ListPage, StorageError> {
+    async fn head_moves(&self, session_id: &str) -> Result<Vec<HeadMove>, StorageError> {
+        let sessions = lock(&self.sessions);
+        let records = sessions
+            .get(session_id)
+            .map(|stored| stored.records.values());
+        let events = records
+            .into_iter()
+            .flatten()
+            .filter_map(|record| record.event.as_ref());
+        Ok(events.filter_map(HeadMove::of).collect())
+    }
+
+    async fn summary(&self, session_id: &str) -> Result<Option<SessionSummary>, StorageError> {
+        let sessions = lock(&self.sessions);
+        Ok(sessions
+            .get(session_id)
+            .map(|stored| stored.summary(session_id)))
+    }
+
+    async fn list(
+        &self,
+        cursor: Option<&str>,
+        limit: NonZeroUsize,
+    ) -> Result<ListPage, StorageError> {
         let after = cursor.map(parse_cursor).transpose()?;
-        let mut rows = listed(&lock(&self.0));
+        let mut rows = listed(&lock(&self.sessions));
         if let Some(after) = after {
             rows.retain(|row| place(row) > after);
         }
-        let is_last = rows.len() <= limit;
-        rows.truncate(limit);
+        let is_last = rows.len() <= limit.get();
+        rows.truncate(limit.get());
         let next_cursor = rows
             .last()
             .filter(|_| !is_last)
             .map(|row| format!("{}:{}", row.updated_at, row.session_id));
-        Ok(ListPage {
-            sessions: rows,
-            next_cursor,
-        })
+        Ok(ListPage::new(rows, next_cursor))
     }
 
     async fn find(&self, query: &str) -> Result<Vec<SessionSummary>, StorageError> {
         if query.trim().is_empty() {
             return Ok(Vec::new());
         }
-        let rows = listed(&lock(&self.0));
+        let rows = listed(&lock(&self.sessions));
         let tests: [&dyn Fn(&SessionSummary) -> bool; 4] = [
             &|row| row.session_id == query,
             &|row| row.title == query,
@@ -232,7 +292,7 @@ impl SessionStorage for InMemorySessions {
     }
 
     async fn rename(&self, session_id: &str, title: &str) -> Result<bool, StorageError> {
-        let mut sessions = lock(&self.0);
+        let mut sessions = lock(&self.sessions);
         Ok(sessions
             .get_mut(session_id)
             .map(|stored| stored.title = Some(title.to_owned()))
@@ -240,7 +300,7 @@ impl SessionStorage for InMemorySessions {
     }
 
     async fn delete(&self, session_id: &str) -> Result<bool, StorageError> {
-        let removed = lock(&self.0).remove(session_id);
+        let removed = lock(&self.sessions).remove(session_id);
         Ok(removed.is_some())
     }
 }

@@ -53,6 +53,7 @@ pub fn user_message(index: u64, text: &str) -> SessionEvent {
         SessionEventKind::UserMessage {
             content,
             skill: None,
+            steering: false,
         },
     )
 }
@@ -87,6 +88,7 @@ fn answer(
             parts,
             status,
             interruption,
+            stop_reason: None,
             provider_id: "scripted".into(),
             model_id: "m1".into(),
             provider_data: None,

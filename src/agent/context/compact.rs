@@ -277,6 +277,7 @@ impl Plan {
             shortened: self.shortened.clone(),
             tokens_before: context.estimated_tokens(),
             tokens_after: 0,
+            usage: None,
         };
         record.tokens_after = context.tokens_with(&record);
         record

@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use super::message::{AssistantPart, ContentBlock, Messages};
 use super::provider::{PromptBlock, ToolSpec, Usage};
+use super::storage::path::Path;
 use super::storage::{
     CompactionRecord, MessageStatus, SessionEvent, SessionEventKind, SessionMetadata,
 };
@@ -68,15 +69,16 @@ impl Context {
         }
     }
 
-    /// The context of a stored session: everything after the newest compaction.
-    pub(crate) fn restore(view: View, events: Vec<SessionEvent>) -> Self {
+    /// The context of a stored session: everything on its visible path after the newest
+    /// compaction there. Refused images and ids of calls count on every branch.
+    pub(crate) fn restore(view: View, mut events: Vec<SessionEvent>, path: &Path) -> Self {
         let mut this = Self::new(view);
         for event in &events {
             this.note_calls(event);
             match &event.kind {
                 SessionEventKind::Metadata {
                     metadata: SessionMetadata::Compacted(record),
-                } => {
+                } if path.contains(event.index) => {
                     // Whatever a record says, it cannot have removed what came after it.
                     this.compaction = Some(CompactionRecord {
                         boundary: record.boundary.min(event.index),
@@ -89,6 +91,7 @@ impl Context {
                 _ => {}
             }
         }
+        events.retain(|event| path.contains(event.index));
         this.events = events.into_iter().map(Arc::new).collect();
         this.drop_compacted();
         this.refold();
@@ -214,7 +217,7 @@ impl Context {
             .iter()
             .rev()
             .find_map(|event| match &event.kind {
-                SessionEventKind::UserMessage { content, skill } => Some(Said {
+                SessionEventKind::UserMessage { content, skill, .. } => Some(Said {
                     index: event.index,
                     content,
                     skill: skill.as_deref(),
@@ -256,7 +259,7 @@ impl Context {
                 ),
                 SessionEventKind::Metadata { metadata } => match metadata {
                     SessionMetadata::TurnInterrupted { .. } => Some(true),
-                    SessionMetadata::TurnEndedSilently => Some(false),
+                    SessionMetadata::TurnEndedSilently { .. } => Some(false),
                     _ => None,
                 },
                 SessionEventKind::SystemMessage { .. } => None,

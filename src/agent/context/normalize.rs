@@ -16,7 +16,7 @@ use crate::agent::message::{
 use crate::agent::storage::{
     CompactionRecord, Interruption, MessageStatus, SessionEvent, SessionEventKind, SessionMetadata,
 };
-use crate::agent::tool::output::head_and_tail;
+use crate::agent::text::head_and_tail;
 
 /// What the receiving model can take.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use super::estimate::{self, QUARTERS};
 use crate::agent::message::{AssistantPart, ContentBlock, Message, UserOrigin};
-use crate::agent::tool::output::head_and_tail;
+use crate::agent::text::head_and_tail;
 
 /// Longest tool result or file in a transcript, in bytes.
 const LONG_ENTRY: usize = 16_384;

@@ -146,7 +146,10 @@ impl SessionInner {
             return Ok(());
         };
         let journal = Arc::clone(&lock(&self.state).journal);
-        let metadata = SessionMetadata::MemoryCheckpoint { through };
+        let metadata = SessionMetadata::MemoryCheckpoint {
+            through,
+            usage: None,
+        };
         journal
             .append_to_closed(SessionEventKind::Metadata { metadata })
             .await

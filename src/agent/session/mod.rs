@@ -10,6 +10,7 @@ mod slot;
 mod state;
 mod work;
 
+use std::convert::Infallible;
 use std::fmt;
 use std::sync::{Arc, Mutex, Weak};
 
@@ -25,7 +26,8 @@ use super::error::AgentError;
 use super::message::{ContentBlock, UserInput};
 use super::outlet::{Subscription, Turn};
 use super::provider::{ReasoningEffort, ResponseFormat};
-use super::storage::{SessionEvent, SessionOverrides};
+use super::storage::path::Path;
+use super::storage::{EventPage, PageRequest, SessionEvent, SessionOverrides};
 use super::turn::{self, TurnRun};
 
 use close::Closing;
@@ -393,14 +395,26 @@ impl SessionInner {
         lock(&self.state).title.clone()
     }
 
-    pub(crate) fn set_title(&self, title: String) {
-        lock(&self.state).title = Some(title);
+    /// Gives the session the title it is stored with, unless it has one.
+    pub(crate) fn set_first_title(&self, title: &str) {
+        let mut state = lock(&self.state);
+        state.title.get_or_insert_with(|| title.to_owned());
     }
 
-    /// The events of a session that is kept in memory only.
-    pub(crate) fn kept_events(&self, after: Option<u64>, limit: usize) -> Vec<SessionEvent> {
+    pub(crate) fn rename(&self, title: &str) {
+        lock(&self.state).title = Some(title.to_owned());
+    }
+
+    /// A page of the visible path of a session that is kept in memory only.
+    pub(crate) fn kept_page(&self, request: &PageRequest) -> EventPage {
         let journal = Arc::clone(&lock(&self.state).journal);
-        journal.kept(after, limit)
+        let events = journal.kept();
+        let path = Path::of(events.iter().map(|event| &**event));
+        let records = events
+            .iter()
+            .filter(|event| path.contains(event.index))
+            .map(|event| Ok((event.index, 0, Some(SessionEvent::clone(event)))));
+        EventPage::collect(request, records).unwrap_or_else(|never: Infallible| match never {})
     }
 
     /// Takes the work back from whoever used it: the session is idle again. `publish` tells

@@ -1,6 +1,7 @@
 //! Opening a session: new, or from the storage (chapter 6.2).
 
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
 
 use tokio::sync::Notify;
@@ -20,9 +21,10 @@ use crate::agent::hook::registry;
 use crate::agent::journal::{Journal, guarded};
 use crate::agent::memory::manager::MemoryProgress;
 use crate::agent::provider::Usage;
+use crate::agent::storage::path::Path;
 use crate::agent::storage::{
-    Interruption, SessionEvent, SessionEventKind, SessionLog, SessionMetadata, SessionOverrides,
-    SessionSummary,
+    EventPage, Interruption, PageRequest, SessionEvent, SessionEventKind, SessionLog,
+    SessionMetadata, SessionOverrides, SessionSummary,
 };
 
 /// What a session is made of, new or stored.
@@ -66,7 +68,11 @@ pub(crate) async fn create(
 pub(crate) struct Stored {
     id: Arc<str>,
     summary: Option<SessionSummary>,
+    /// Of all branches, in order of index.
     events: Vec<SessionEvent>,
+    path: Path,
+    /// Index of the last record, readable or not.
+    last_index: u64,
 }
 
 /// Reads a session. Nothing is opened yet.
@@ -81,8 +87,12 @@ pub(crate) async fn load(core: &Core, session_id: &Arc<str>) -> Result<Stored, A
     let log = guarded(limit, doing, || storage.load(session_id))
         .await?
         .ok_or_else(missing)?;
-    let found = guarded(limit, doing, || storage.find(session_id)).await?;
-    let SessionLog { events, unreadable } = log;
+    let summary = guarded(limit, doing, || storage.summary(session_id)).await?;
+    let SessionLog {
+        events,
+        unreadable,
+        last_index,
+    } = log;
     if unreadable > 0 {
         tracing::warn!(
             session = %session_id,
@@ -95,15 +105,15 @@ pub(crate) async fn load(core: &Core, session_id: &Arc<str>) -> Result<Stored, A
         .into_iter()
         .map(|event| (event.index, event))
         .collect();
-    if by_index.is_empty() {
-        return Err(missing());
-    }
+    let last_readable = by_index.last_key_value().map(|(index, _)| *index);
+    let last_index = last_index.max(last_readable).ok_or_else(missing)?;
+    let events: Vec<SessionEvent> = by_index.into_values().collect();
     Ok(Stored {
         id: Arc::clone(session_id),
-        summary: found
-            .into_iter()
-            .find(|summary| *summary.session_id == **session_id),
-        events: by_index.into_values().collect(),
+        summary,
+        path: Path::of(&events),
+        events,
+        last_index,
     })
 }
 
@@ -115,14 +125,17 @@ impl Stored {
     pub(crate) async fn refreshed(self, core: &Core) -> Result<Self, AgentError> {
         let missing = || AgentError::session_not_found(&self.id);
         let storage = core.sessions.as_ref().ok_or_else(missing)?;
-        let last = self.events.last().map(|event| event.index);
+        let Some(next) = self.last_index.checked_add(1) else {
+            return Ok(self);
+        };
+        let request = PageRequest::new(next, NonZeroUsize::MIN);
         let doing = "loading the session failed";
         let since = guarded(core.storage_limit(), doing, || {
-            storage.load_page(&self.id, last, 1)
+            storage.load_page(&self.id, request)
         })
         .await?
         .ok_or_else(missing)?;
-        if since.events.is_empty() {
+        if since == EventPage::default() {
             Ok(self)
         } else {
             load(core, &self.id).await
@@ -150,10 +163,14 @@ impl Stored {
     }
 
     fn metadata(&self) -> impl DoubleEndedIterator<Item = &SessionMetadata> {
-        self.events.iter().filter_map(|event| match &event.kind {
-            SessionEventKind::Metadata { metadata } => Some(metadata),
-            _ => None,
-        })
+        self.events.iter().filter_map(SessionEvent::metadata)
+    }
+
+    /// The events that the conversation goes on from.
+    fn visible(&self) -> impl Iterator<Item = &SessionEvent> {
+        self.events
+            .iter()
+            .filter(|event| self.path.contains(event.index))
     }
 
     fn created(&self) -> (Option<String>, SessionOverrides) {
@@ -167,23 +184,18 @@ impl Stored {
             .unwrap_or_default()
     }
 
+    /// What the session has cost, on every branch.
     fn usage(&self) -> Usage {
         let mut usage = Usage::default();
-        for event in &self.events {
-            if let SessionEventKind::AssistantMessage {
-                usage: Some(cost), ..
-            } = &event.kind
-            {
-                usage += *cost;
-            }
+        for cost in self.events.iter().filter_map(SessionEvent::usage) {
+            usage += cost;
         }
         usage
     }
 
     fn first_message(&self) -> Option<Arc<SessionEvent>> {
-        let is_users =
-            |event: &&SessionEvent| matches!(event.kind, SessionEventKind::UserMessage { .. });
-        self.events.iter().find(is_users).cloned().map(Arc::new)
+        let first = self.visible().find(|event| event.is_user_message());
+        first.cloned().map(Arc::new)
     }
 
     /// Events that no extraction has seen.
@@ -191,12 +203,11 @@ impl Stored {
         let seen = self
             .metadata()
             .filter_map(|metadata| match metadata {
-                SessionMetadata::MemoryCheckpoint { through } => Some(*through),
+                SessionMetadata::MemoryCheckpoint { through, .. } => Some(*through),
                 _ => None,
             })
             .max();
-        self.events
-            .iter()
+        self.visible()
             .filter(|event| seen.is_none_or(|seen| event.index > seen))
             .cloned()
             .map(Arc::new)
@@ -225,8 +236,8 @@ pub(crate) async fn resume(
         .as_ref()
         .map(|summary| summary.title.clone())
         .or(first_title);
-    let next_index = stored.events.last().map_or(0, |event| event.index + 1);
-    let messages = stored.events.iter().filter(|event| event.is_message());
+    let next_index = stored.last_index.saturating_add(1);
+    let messages = stored.visible().filter(|event| event.is_message());
     let message_count = u32::try_from(messages.count()).unwrap_or(u32::MAX);
     let namespace = namespace(&core, &overrides);
     let memory = core.memories.as_ref().map(|storage| {
@@ -234,7 +245,10 @@ pub(crate) async fn resume(
     });
     let (usage, stored_model) = (stored.usage(), stored.stored_model());
     let journal = journal(&core, &stored.id, next_index);
-    let mut work = Work::new(Context::restore(model.view(), stored.events), journal);
+    let mut work = Work::new(
+        Context::restore(model.view(), stored.events, &stored.path),
+        journal,
+    );
     work.usage = usage;
     work.message_count = message_count;
     work.stored_model = stored_model;

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::output::{admitted, without_control_characters};
+use super::output::admitted;
 use super::set::{Tool, ToolSet};
 use super::{ToolContext, ToolInput, ToolOutput};
 use crate::agent::config::AgentConfig;
@@ -25,6 +25,7 @@ use crate::agent::hook::{AfterToolUse, BeforeToolUse, OnFault};
 use crate::agent::journal::{Journal, Written};
 use crate::agent::outlet::TurnLog;
 use crate::agent::storage::{Interruption, SessionEvent, SessionEventKind};
+use crate::agent::text::without_control_characters;
 
 /// How long a tool may go on after its time was up, before it is dropped. Delays nothing.
 const GRACE: Duration = Duration::from_secs(2);

@@ -1,46 +1,41 @@
 //! What a tool's output looks like when it enters the context: clean and not too long.
 
-use std::borrow::Cow;
+use crate::agent::text::{head_and_tail, is_bad_control, with_cut, without_control_characters};
 
 /// Makes an output fit to be stored and sent: control characters become U+FFFD, and above
-/// `limit` bytes the middle is cut out.
+/// `limit` bytes the middle is cut out. Only what is kept is cleaned.
 pub(crate) fn admitted(output: String, limit: usize) -> String {
+    if output.len() > limit {
+        let head = kept(output.chars(), limit.div_ceil(2));
+        let tail = kept(output.chars().rev(), limit / 2);
+        let size = output.len();
+        let left_out = size - head - tail;
+        let (head, rest) = output.split_at(head);
+        let (_, tail) = rest.split_at(left_out);
+        let head = without_control_characters(head.to_owned());
+        let tail = without_control_characters(tail.to_owned());
+        return with_cut(&head, &tail, left_out, size, limit);
+    }
     let clean = without_control_characters(output);
     match head_and_tail(&clean, limit) {
-        Cow::Borrowed(_) => clean,
-        Cow::Owned(cut) => cut,
+        std::borrow::Cow::Borrowed(_) => clean,
+        std::borrow::Cow::Owned(cut) => cut,
     }
 }
 
-/// Replaces NUL and the other C0 characters except tab, line feed and carriage return.
-pub(crate) fn without_control_characters(text: String) -> String {
-    let bad = |c: char| c < ' ' && !matches!(c, '\t' | '\n' | '\r');
-    if text.contains(bad) {
-        text.replace(bad, "\u{fffd}")
-    } else {
-        text
+/// How many bytes of these characters take at most `limit` bytes once they are clean.
+fn kept(chars: impl Iterator<Item = char>, limit: usize) -> usize {
+    let (mut raw, mut clean) = (0, 0);
+    for c in chars {
+        clean += if is_bad_control(c) {
+            '\u{fffd}'.len_utf8()
+        } else {
+            c.len_utf8()
+        };
+        if clean > limit {
+            break;
+        }
+        raw += c.len_utf8();
     }
-}
-
-/// Keeps the start and the end of a text that is longer than `limit` bytes, together at most
-/// `limit` bytes, with a notice at the cut and one at the end.
-pub(crate) fn head_and_tail(text: &str, limit: usize) -> Cow<'_, str> {
-    if text.len() <= limit {
-        return Cow::Borrowed(text);
-    }
-    let (head, _) = text.split_at(text.floor_char_boundary(limit.div_ceil(2)));
-    let (_, tail) = text.split_at(text.ceil_char_boundary(text.len() - limit / 2));
-    let size = text.len();
-    let left_out = size - head.len() - tail.len();
-    Cow::Owned(format!(
-        "{head}\n[... {left_out} of {size} bytes left out ...]\n{tail}\n[Output truncated: {size} bytes, limit {limit} bytes]"
-    ))
-}
-
-/// A text shortened for a message or a log line, at most `chars` characters.
-pub(crate) fn excerpt(text: &str, chars: usize) -> Cow<'_, str> {
-    match text.char_indices().nth(chars) {
-        None => Cow::Borrowed(text),
-        Some((end, _)) => Cow::Owned(format!("{}…", text.get(..end).unwrap_or_default())),
-    }
+    raw
 }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::output::excerpt;
 use super::{ToolHandler, ToolInfo};
 use crate::agent::contain;
 use crate::agent::error::AgentError;
 use crate::agent::provider::ToolSpec;
+use crate::agent::text::excerpt;
 
 /// Violations of a schema that are told at once.
 const MAX_VIOLATIONS: usize = 5;

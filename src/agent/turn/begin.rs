@@ -35,11 +35,15 @@ impl TurnRun {
             .and_then(|name| skills.prompt(name, &content));
         let mut kinds = std::mem::take(&mut self.work.pending);
         let title = self.opening(&mut kinds, &content);
-        kinds.push(SessionEventKind::UserMessage { content, skill });
+        kinds.push(SessionEventKind::UserMessage {
+            content,
+            skill,
+            steering: false,
+        });
         let events = self.write_first(kinds).await?;
         self.work.unstored = None;
         if let Some(title) = title {
-            self.session.set_title(title);
+            self.session.set_first_title(&title);
         }
         if let (Some(text), Some(last)) = (prompt, events.last()) {
             self.work.context.set_skill(Some(SkillPrompt {

@@ -116,7 +116,10 @@ impl TurnRun {
             self.record(
                 None,
                 SessionEventKind::Metadata {
-                    metadata: SessionMetadata::MemoryCheckpoint { through },
+                    metadata: SessionMetadata::MemoryCheckpoint {
+                        through,
+                        usage: None,
+                    },
                 },
             )
             .await;

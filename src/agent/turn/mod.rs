@@ -168,7 +168,9 @@ impl TurnRun {
         let kind = if answer.parts.is_empty() {
             let metadata = match interruption {
                 Some(interruption) => SessionMetadata::TurnInterrupted { interruption },
-                None => SessionMetadata::TurnEndedSilently,
+                None => SessionMetadata::TurnEndedSilently {
+                    stop_reason: answer.stop_reason,
+                },
             };
             SessionEventKind::Metadata { metadata }
         } else {

@@ -14,7 +14,7 @@ use crate::agent::context::compact;
 use crate::agent::error::{AgentError, ErrorSource};
 use crate::agent::event::AgentEventKind;
 use crate::agent::message::{AssistantPart, ProviderData};
-use crate::agent::provider::{Completion, ProviderError, ProviderErrorKind, Usage};
+use crate::agent::provider::{Completion, ProviderError, ProviderErrorKind, StopReason, Usage};
 use crate::agent::retry::{self, Retry};
 use crate::agent::storage::{Interruption, MessageStatus, SessionEventKind, SessionMetadata};
 use crate::agent::tool::dispatcher::Call;
@@ -25,6 +25,7 @@ pub(super) struct Answer {
     pub(super) parts: Vec<AssistantPart>,
     pub(super) calls: Vec<Call>,
     pub(super) usage: Option<Usage>,
+    pub(super) stop_reason: Option<StopReason>,
     pub(super) provider_data: Option<ProviderData>,
     /// Its index, where a snapshot took one already.
     pub(super) reserved: Option<u64>,
@@ -58,12 +59,13 @@ impl Answer {
     ) -> SessionEventKind {
         SessionEventKind::AssistantMessage {
             parts: self.parts.clone(),
-            status: if interruption.is_some() {
+            status: if interruption.is_some() || self.stop_reason.is_some_and(StopReason::is_cut) {
                 MessageStatus::Incomplete
             } else {
                 MessageStatus::Complete
             },
             interruption,
+            stop_reason: self.stop_reason,
             provider_id: Arc::clone(&model.provider_id),
             model_id: Arc::clone(&model.id),
             provider_data: self.provider_data.clone(),
@@ -139,14 +141,15 @@ impl TurnRun {
     fn answer(&self, response: Response, reserved: Option<u64>, complete: bool) -> Answer {
         let Completion {
             usage,
+            stop_reason,
             provider_data,
-            ..
         } = response.completion.clone();
         let (parts, calls) = response.finish(complete, |id| self.work.context.knows_call(id));
         Answer {
             parts,
             calls,
             usage,
+            stop_reason,
             provider_data,
             reserved,
         }

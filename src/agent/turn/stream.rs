@@ -146,6 +146,7 @@ impl TurnRun {
             parts: response.so_far(),
             calls: Vec::new(),
             usage: None,
+            stop_reason: None,
             provider_data: None,
             reserved: None,
         };

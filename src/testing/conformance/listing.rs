@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::rule::{Rule, ids};
+use super::rule::{Rule, ids, rows};
 use crate::testing::{
     assistant_message, at, metadata, session_created, text_part, tool_call_stored,
     tool_result_stored, user_message,
@@ -82,7 +82,7 @@ pub(super) async fn counting<S: SessionStorage>(storage: S) {
         tool_call_stored(3, "c1", "t", serde_json::json!({})),
         tool_result_stored(4, "c1", "t", "out"),
         empty_answer(5),
-        metadata(6, SessionMetadata::TurnEndedSilently),
+        metadata(6, SessionMetadata::TurnEndedSilently { stop_reason: None }),
         note,
     ];
     rule.got(storage.append("s1", &events).await);
@@ -197,7 +197,7 @@ pub(super) async fn equal_times<S: SessionStorage>(storage: S) {
         let mut cursor: Option<String> = None;
         let mut seen = Vec::new();
         for page_number in 1..=10 {
-            let page = rule.got(storage.list(cursor.as_deref(), 20).await);
+            let page = rule.got(storage.list(cursor.as_deref(), rows(20)).await);
             rule.same((page_number, page.sessions.len()), (page_number, 20));
             seen.extend(page.sessions.into_iter().map(|row| row.session_id));
             cursor = page.next_cursor;
@@ -219,7 +219,7 @@ pub(super) async fn changes_while_paging<S: SessionStorage>(storage: S) {
     let mut seen = Vec::new();
     let mut cursor: Option<String> = None;
     for round in 0..100 {
-        let page = rule.got(storage.list(cursor.as_deref(), 7).await);
+        let page = rule.got(storage.list(cursor.as_deref(), rows(7)).await);
         seen.extend(page.sessions.into_iter().map(|row| row.session_id));
         // One at the top, one at the very time of the others.
         rule.write_session(&storage, &format!("new-{round}"), "new", 2_000)
@@ -237,12 +237,12 @@ pub(super) async fn changes_while_paging<S: SessionStorage>(storage: S) {
     rule.same(missing, Vec::new());
 
     let rule = Rule("a page follows the one before though its last session was deleted");
-    let first = rule.got(storage.list(None, 3).await);
+    let first = rule.got(storage.list(None, rows(3)).await);
     let all = rule.listed(&storage, 100).await;
     if let Some(last) = first.sessions.last() {
         rule.same(rule.got(storage.delete(&last.session_id).await), true);
     }
-    let second = rule.got(storage.list(first.next_cursor.as_deref(), 3).await);
+    let second = rule.got(storage.list(first.next_cursor.as_deref(), rows(3)).await);
     let expected: Vec<&SessionSummary> = all.iter().skip(3).take(3).collect();
     rule.same(second.sessions.iter().collect(), expected);
 }

@@ -1,6 +1,7 @@
 //! How a rule says that it is broken.
 
 use std::fmt::Debug;
+use std::num::NonZeroUsize;
 
 use crate::testing::{at, session_created, user_message};
 use crate::{SessionEvent, SessionStorage, SessionSummary, StorageError};
@@ -72,10 +73,10 @@ impl Rule {
         storage: &S,
         limit: usize,
     ) -> Vec<SessionSummary> {
-        let mut rows = Vec::new();
+        let mut seen = Vec::new();
         let mut cursor: Option<String> = None;
         loop {
-            let page = self.got(storage.list(cursor.as_deref(), limit).await);
+            let page = self.got(storage.list(cursor.as_deref(), rows(limit)).await);
             self.holds(
                 page.sessions.len() <= limit,
                 "a page is longer than its limit",
@@ -84,7 +85,7 @@ impl Rule {
                 !page.sessions.is_empty() || page.next_cursor.is_none(),
                 "an empty page says that more follow",
             );
-            rows.extend(page.sessions);
+            seen.extend(page.sessions);
             match page.next_cursor {
                 Some(next) => {
                     self.holds(
@@ -93,7 +94,7 @@ impl Rule {
                     );
                     cursor = Some(next);
                 }
-                None => return rows,
+                None => return seen,
             }
         }
     }
@@ -113,6 +114,11 @@ impl Rule {
             ),
         }
     }
+}
+
+/// A number of rows, at least one.
+pub(super) fn rows(count: usize) -> NonZeroUsize {
+    NonZeroUsize::new(count).unwrap_or(NonZeroUsize::MIN)
 }
 
 /// A session of one message.

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use futures_util::FutureExt as _;
 use serde_json::json;
 
-use super::rule::{Rule, session};
+use super::rule::{Rule, rows, session};
 use crate::testing::{
     assistant_message, at, call_part, cut_message, metadata, session_created, text_part,
     tool_call_stored, tool_result_stored, user_message,
 };
 use crate::{
-    AssistantPart, ContentBlock, Interruption, ProviderData, SessionEvent, SessionEventKind,
-    SessionLog, SessionMetadata, SessionStorage,
+    AssistantPart, ContentBlock, Interruption, PageRequest, ProviderData, SessionEvent,
+    SessionEventKind, SessionMetadata, SessionStorage, Usage,
 };
 
 /// Longest integer that every JSON reader keeps.
@@ -25,7 +25,14 @@ const AWKWARD: &str =
 pub(super) async fn unknown_session<S: SessionStorage>(storage: S) {
     let rule = Rule("a session that was never written does not exist");
     rule.same(rule.got(storage.load("nobody").await), None);
-    rule.same(rule.got(storage.load_page("nobody", None, 10).await), None);
+    rule.same(
+        rule.got(
+            storage
+                .load_page("nobody", PageRequest::new(0, rows(10)))
+                .await,
+        ),
+        None,
+    );
     rule.same(rule.got(storage.rename("nobody", "title").await), false);
     rule.same(rule.got(storage.delete("nobody").await), false);
     rule.same(rule.got(storage.load("nobody").await), None);
@@ -45,6 +52,7 @@ fn every_kind() -> Vec<SessionEvent> {
             ContentBlock::file("名字.txt", ""),
         ],
         skill: Some("提交".into()),
+        steering: true,
     };
     let arguments = json!({ "路径": AWKWARD, "n": FAR_FUTURE, "deep": [null, { "x": 1.5 }] });
     let call = call_part("c1", "write", arguments.clone());
@@ -54,7 +62,13 @@ fn every_kind() -> Vec<SessionEvent> {
         assistant_message(2, [reasoning, text_part(AWKWARD), call]),
         tool_call_stored(3, "c1", "write", arguments),
         tool_result_stored(4, "c1", "write", AWKWARD),
-        metadata(5, SessionMetadata::MemoryCheckpoint { through: 4 }),
+        metadata(
+            5,
+            SessionMetadata::MemoryCheckpoint {
+                through: 4,
+                usage: Some(Usage::new(1, 2)),
+            },
+        ),
         cut_message(6, "half", Interruption::Cancelled),
         metadata(7, SessionMetadata::ImagesRefused { indices: vec![1] }),
         at(FAR_FUTURE, user_message(8, "last")),
@@ -159,33 +173,43 @@ pub(super) async fn abandoned_batch<S: SessionStorage>(storage: S) {
 }
 
 pub(super) async fn pages_of_events<S: SessionStorage>(storage: S) {
-    let rule = Rule("load_page gives the events above `after`, in order, at most `limit`");
+    let rule = Rule("load_page gives what the request asks for, in order, and where to go on");
     let events: Vec<SessionEvent> = [0, 1, 2, 5, 9, 10, 11]
         .map(|index| user_message(index, "text"))
         .to_vec();
     rule.got(storage.append("s1", &events).await);
-    let indices =
-        |log: SessionLog| -> Vec<u64> { log.events.iter().map(|event| event.index).collect() };
-    let cases: [(Option<u64>, usize, &[u64]); 7] = [
-        (None, 3, &[0, 1, 2]),
-        (Some(0), 1, &[1]),
-        (Some(2), 3, &[5, 9, 10]),
-        (Some(7), 100, &[9, 10, 11]),
-        (Some(11), 3, &[]),
-        (Some(1_000), 3, &[]),
-        (None, 0, &[]),
+    type Case<'a> = (u64, Option<u64>, usize, &'a [u64], Option<u64>);
+    let cases: [Case<'_>; 9] = [
+        (0, None, 3, &[0, 1, 2], Some(5)),
+        (1, None, 1, &[1], Some(2)),
+        (3, None, 3, &[5, 9, 10], Some(11)),
+        (8, None, 100, &[9, 10, 11], None),
+        (9, None, 3, &[9, 10, 11], None),
+        (12, None, 3, &[], None),
+        (0, Some(6), 4, &[0, 1, 2, 5], None),
+        (0, Some(6), 3, &[0, 1, 2], Some(5)),
+        (6, Some(9), 3, &[], None),
     ];
-    for (after, limit, expected) in cases {
-        let page = rule.there(storage.load_page("s1", after, limit).await);
+    for (from, until, limit, expected, next) in cases {
+        let mut request = PageRequest::new(from, rows(limit));
+        request.until = until;
+        let page = rule.there(storage.load_page("s1", request).await);
+        let indices: Vec<u64> = page.events.iter().map(|event| event.index).collect();
         rule.same(
-            (after, limit, indices(page)),
-            (after, limit, expected.to_vec()),
+            (request, indices, page.next),
+            (request, expected.to_vec(), next),
         );
     }
+    let all = PageRequest::new(0, rows(100));
     rule.same(
-        rule.there(storage.load_page("s1", None, 100).await).events,
+        rule.there(storage.load_page("s1", all).await).events,
         events,
     );
+
+    let rule = Rule("a page ends after max_bytes of JSON, and always holds a record");
+    let one = PageRequest::new(0, rows(100)).max_bytes(1);
+    let page = rule.there(storage.load_page("s1", one).await);
+    rule.same((page.events.len(), page.next), (1, Some(1)));
 }
 
 pub(super) async fn large_event<S: SessionStorage>(storage: S) {
@@ -204,7 +228,10 @@ pub(super) async fn deleting<S: SessionStorage>(storage: S) {
     rule.write_session(&storage, "s2", "second", 2).await;
     rule.same(rule.got(storage.delete("s1").await), true);
     rule.same(rule.got(storage.load("s1").await), None);
-    rule.same(rule.got(storage.load_page("s1", None, 10).await), None);
+    rule.same(
+        rule.got(storage.load_page("s1", PageRequest::new(0, rows(10))).await),
+        None,
+    );
     rule.same(rule.got(storage.find("first").await), Vec::new());
     rule.same(rule.got(storage.rename("s1", "title").await), false);
     rule.same(rule.got(storage.delete("s1").await), false);
@@ -242,7 +269,7 @@ pub(super) async fn two_sessions_at_once<S: SessionStorage>(storage: S) {
                         .append(id, &[at(index, user_message(index, id))])
                         .await,
                 );
-                rule.got(storage.list(None, 10).await);
+                rule.got(storage.list(None, rows(10)).await);
             }
         })
     });

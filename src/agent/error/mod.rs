@@ -8,6 +8,10 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+mod caller;
+
+pub(crate) use caller::caller_error;
+
 use super::provider::{ProviderError, ProviderErrorKind};
 
 /// What went wrong, for machines. Codes are stable; messages are not.
