@@ -75,7 +75,7 @@
 //! ```
 //! use futures_util::StreamExt as _;
 //! use youyou_agent::{
-//!     Agent, AgentError, AgentEventKind, ErrorCode, ResumeOptions, SessionConfig, TurnEnding,
+//!     Agent, AgentError, AgentEventKind, ErrorCode, ResumeOptions, SessionConfig, TurnStatus,
 //! };
 //!
 //! async fn life(agent: Agent) -> Result<(), AgentError> {
@@ -105,7 +105,7 @@
 //!
 //!     // The last message again, after a turn that failed or was cancelled.
 //!     let outcome = turn.outcome().await;
-//!     if outcome.status != TurnEnding::Completed {
+//!     if outcome.status != TurnStatus::Completed {
 //!         let again = session.retry_turn()?.outcome().await;
 //!         println!("{:?}: {:?}", again.status, again.error);
 //!     }
@@ -157,10 +157,11 @@ pub mod testing;
 
 pub use agent::builder::AgentBuilder;
 pub use agent::catalog::ModelEntry;
-pub use agent::compaction::CompactOutcome;
+pub use agent::compaction::CompactionOutcome;
 pub use agent::config::{AgentConfig, ResumeOptions, SessionConfig};
-pub use agent::error::{AgentError, ErrorCode, ErrorSource};
-pub use agent::event::{AgentEvent, AgentEventKind, CompactMethod, TurnStatus};
+pub use agent::error::{AgentError, ErrorCode, ErrorOrigin};
+pub use agent::event::{AgentEvent, AgentEventKind, CompactionMethod, TurnStatus};
+pub use agent::event_log::{Coalescing, Subscription, Turn, TurnOutcome};
 pub use agent::hook::{
     AfterToolUse, BeforeCompact, BeforeToolUse, Hook, HookError, HookOutcome, HookRegistry,
     HookResult, OnFault, SessionEnd, SessionStart, Tap, TurnEnd, TurnStart, TurnStartChange,
@@ -170,7 +171,6 @@ pub use agent::message::{
     AssistantMessage, AssistantPart, ContentBlock, Message, Messages, MessagesIter, ProviderData,
     ToolResultMessage, UserInput, UserMessage, UserOrigin,
 };
-pub use agent::outlet::{Joining, Subscription, Turn, TurnEnding, TurnOutcome};
 pub use agent::plugin::{Plugin, PluginError};
 pub use agent::provider::{
     Capabilities, ChatEvent, ChatRequest, ChatStream, Completion, ModelInfo, ModelProvider,

@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use bench_harness::{Workload, history_text, image_data};
+use std::num::NonZeroUsize;
 use youyou_agent::testing::{InMemorySessions, assistant_message, session_created, text_part};
 use youyou_agent::{
     ContentBlock, ListPage, SessionEvent, SessionEventKind, SessionLog, SessionStorage,
@@ -27,6 +28,7 @@ pub(crate) fn history(workload: &Workload) -> InMemorySessions {
                 SessionEventKind::UserMessage {
                     content,
                     skill: None,
+                    steering: false,
                 },
             )
         } else if number % 2 == 0 {
@@ -36,6 +38,7 @@ pub(crate) fn history(workload: &Workload) -> InMemorySessions {
                 SessionEventKind::UserMessage {
                     content,
                     skill: None,
+                    steering: false,
                 },
             )
         } else {
@@ -59,8 +62,12 @@ impl SessionStorage for HistoryOnly {
         self.0.load(id).await
     }
 
-    async fn list(&self, _: Option<&str>, _: usize) -> Result<ListPage, StorageError> {
+    async fn list(&self, _: Option<&str>, _: NonZeroUsize) -> Result<ListPage, StorageError> {
         Ok(ListPage::default())
+    }
+
+    async fn summary(&self, _: &str) -> Result<Option<SessionSummary>, StorageError> {
+        Ok(None)
     }
 
     async fn find(&self, _: &str) -> Result<Vec<SessionSummary>, StorageError> {

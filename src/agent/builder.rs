@@ -16,10 +16,10 @@ use super::config::AgentConfig;
 use super::contain;
 use super::core::Core;
 use super::error::AgentError;
+use super::event_log::EventLog;
 use super::hook::HookRegistry;
 use super::hook::registry::Taps;
 use super::memory::MemoryStorage;
-use super::outlet::Outlet;
 use super::plugin::{Plugin, id_of, shut_down};
 use super::provider::ModelProvider;
 use super::skill::{SkillDefinition, SkillSet, is_legal_name};
@@ -194,7 +194,7 @@ impl AgentBuilder {
             plugins: self.plugins.into_iter().map(|(plugin, _)| plugin).collect(),
             sessions,
             memories,
-            outlet: Outlet::new(),
+            event_log: EventLog::new(),
             runtime,
             stopping: CancellationToken::new(),
             closes: TaskTracker::new(),

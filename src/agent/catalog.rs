@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::contain;
-use super::context::View;
+use super::context::ModelProfile;
 use super::error::AgentError;
 use super::provider::{ModelInfo, ModelProvider};
 
@@ -41,8 +41,8 @@ pub(crate) struct Model {
 }
 
 impl Model {
-    pub(crate) fn view(&self) -> View {
-        View {
+    pub(crate) fn view(&self) -> ModelProfile {
+        ModelProfile {
             provider_id: Arc::clone(&self.provider_id),
             vision: self.info.capabilities.vision,
         }

@@ -11,8 +11,8 @@ use super::context::Context;
 use super::context::compact::{self, DEFAULT_PROMPT, Plan, Target};
 use super::context::estimate;
 use super::core::Core;
-use super::error::ErrorSource;
-use super::event::CompactMethod;
+use super::error::ErrorOrigin;
+use super::event::CompactionMethod;
 use super::hook::BeforeCompact;
 use super::hook::registry::{self, Stop};
 use super::model_call::{self, Next};
@@ -26,11 +26,11 @@ const LEAST_TRANSCRIPT: u64 = 64;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
-pub struct CompactOutcome {
+pub struct CompactionOutcome {
     /// How; absent: there was nothing to free.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "bindings", specta(optional))]
-    pub method: Option<CompactMethod>,
+    pub method: Option<CompactionMethod>,
     /// Estimated size before, in tokens.
     #[cfg_attr(feature = "bindings", specta(type = u32))]
     pub tokens_before: u64,
@@ -60,7 +60,7 @@ pub(crate) struct Attempted {
     /// What the summary cost, also one that could not be used.
     pub(crate) usage: Usage,
     /// What the hooks and the summariser warned of.
-    pub(crate) warnings: Vec<(ErrorSource, String)>,
+    pub(crate) warnings: Vec<(ErrorOrigin, String)>,
 }
 
 /// Who asks for a compaction, and for whom.
@@ -94,7 +94,7 @@ impl Compaction<'_> {
         context: &Context,
         tokens: u64,
         usage: &mut Usage,
-        warnings: &mut Vec<(ErrorSource, String)>,
+        warnings: &mut Vec<(ErrorOrigin, String)>,
     ) -> Attempt {
         let target = Target {
             window: self.model.window(),
@@ -124,7 +124,7 @@ impl Compaction<'_> {
                     let told = format!(
                         "the summary of older messages could not be written ({reason}); they were left out"
                     );
-                    warnings.push((ErrorSource::Agent, told));
+                    warnings.push((ErrorOrigin::Agent, told));
                 }
             }
         }
@@ -141,7 +141,7 @@ impl Compaction<'_> {
     async fn ask_hooks(
         &self,
         context: &Context,
-        warnings: &mut Vec<(ErrorSource, String)>,
+        warnings: &mut Vec<(ErrorOrigin, String)>,
     ) -> Result<Arc<str>, Stop> {
         let payload = BeforeCompact {
             session_id: Arc::clone(self.session_id),
@@ -164,7 +164,7 @@ impl Compaction<'_> {
         warnings.extend(
             run.warnings
                 .into_iter()
-                .map(|warning| (ErrorSource::Plugin, warning)),
+                .map(|warning| (ErrorOrigin::Plugin, warning)),
         );
         match run.stopped {
             Some(stop) => Err(stop),

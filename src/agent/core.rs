@@ -11,9 +11,9 @@ use super::catalog::Catalog;
 use super::config::AgentConfig;
 use super::contain::lock;
 use super::error::AgentError;
-use super::hook::registry::{Patience, Taps};
+use super::event_log::EventLog;
+use super::hook::registry::{HookDeadline, Taps};
 use super::memory::MemoryStorage;
-use super::outlet::Outlet;
 use super::plugin::Plugin;
 use super::skill::SkillSet;
 use super::storage::SessionStorage;
@@ -30,7 +30,7 @@ pub(crate) struct Core {
     pub(crate) plugins: Vec<Arc<dyn Plugin>>,
     pub(crate) sessions: Option<Arc<dyn SessionStorage>>,
     pub(crate) memories: Option<Arc<dyn MemoryStorage>>,
-    pub(crate) outlet: Arc<Outlet>,
+    pub(crate) event_log: Arc<EventLog>,
     /// Where all work runs, so that the agent can be called from any thread.
     pub(crate) runtime: Handle,
     /// Fires when the shutdown begins.
@@ -63,16 +63,16 @@ impl Core {
     }
 
     /// How long hooks may take where nobody can cancel.
-    pub(crate) fn hook_limit(&self) -> Patience<'static> {
-        Patience {
+    pub(crate) fn hook_limit(&self) -> HookDeadline<'static> {
+        HookDeadline {
             limit: Duration::from_millis(self.config.hook_timeout_ms),
             cancel: None,
         }
     }
 
     /// How long the hooks of something that can be cancelled may take.
-    pub(crate) fn hook_limit_with<'a>(&self, cancel: &'a CancellationToken) -> Patience<'a> {
-        Patience {
+    pub(crate) fn hook_limit_with<'a>(&self, cancel: &'a CancellationToken) -> HookDeadline<'a> {
+        HookDeadline {
             limit: self.hook_limit().limit,
             cancel: Some(cancel),
         }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::error::{AgentError, ErrorCode, ErrorSource};
-use super::provider::Usage;
+use super::error::{AgentError, ErrorCode, ErrorOrigin};
+use super::provider::{StopReason, Usage};
 
 /// One event of a turn, in the envelope that all events share.
 ///
@@ -119,7 +119,7 @@ pub enum AgentEventKind {
     /// Older messages were replaced by less.
     ContextCompacted {
         /// How.
-        method: CompactMethod,
+        method: CompactionMethod,
         /// Estimated size before, in tokens.
         #[cfg_attr(feature = "bindings", specta(type = u32))]
         tokens_before: u64,
@@ -143,8 +143,9 @@ pub enum AgentEventKind {
     Warning {
         /// What.
         message: String,
-        /// Where.
-        source: ErrorSource,
+        /// Where; `source` on the wire.
+        #[serde(rename = "source")]
+        origin: ErrorOrigin,
     },
     /// Something failed. Alone it does not end the turn.
     Error {
@@ -153,12 +154,18 @@ pub enum AgentEventKind {
     },
     /// The turn ended, completed or failed. Always last.
     TurnComplete {
-        /// Whether it completed.
+        /// `Completed` or `Failed`.
         status: TurnStatus,
         /// Why it failed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[cfg_attr(feature = "bindings", specta(optional))]
         error: Option<AgentError>,
+        /// Why the model stopped in the turn's last response, if the provider said so. An
+        /// answer that was cut by a limit, filtered or refused completes its turn: look here
+        /// before you take it for a whole one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "bindings", specta(optional))]
+        stop_reason: Option<StopReason>,
         /// Text of the turn's last response, as the `TurnEnd` hooks left it.
         #[cfg_attr(feature = "bindings", specta(type = String))]
         assistant_output: Arc<str>,
@@ -187,22 +194,26 @@ impl AgentEventKind {
     }
 }
 
-/// How a turn that was not cancelled ended.
+/// How a turn ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[non_exhaustive]
 pub enum TurnStatus {
-    /// The model's answer is whole.
+    /// The model came to an end. Why it stopped is told by the stop reason.
     Completed,
     /// The turn failed; the `error` says why.
     Failed,
+    /// The user cancelled.
+    Cancelled,
 }
 
 /// How the context was made smaller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
-pub enum CompactMethod {
+#[non_exhaustive]
+pub enum CompactionMethod {
     /// A model wrote a summary.
     Summarized,
     /// The oldest messages were left out.

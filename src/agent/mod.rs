@@ -1,7 +1,7 @@
 //! The agent: no Tauri, no input or output of its own.
 //!
 //! Arrows point down: builder → agent → session → turn → {context, prompt, tool, hook,
-//! memory, skill, journal, outlet} → vocabulary {message, event, error, config, provider,
+//! memory, skill, journal, event_log} → vocabulary {message, event, error, config, provider,
 //! storage}.
 
 pub(crate) mod builder;
@@ -14,12 +14,12 @@ pub(crate) mod context;
 pub(crate) mod core;
 pub(crate) mod error;
 pub(crate) mod event;
+pub(crate) mod event_log;
 pub(crate) mod hook;
 pub(crate) mod journal;
 pub(crate) mod memory;
 pub(crate) mod message;
 pub(crate) mod model_call;
-pub(crate) mod outlet;
 pub(crate) mod plugin;
 pub(crate) mod prompt;
 pub(crate) mod provider;
@@ -43,7 +43,7 @@ use config::{ResumeOptions, SessionConfig};
 use contain::spawned;
 use core::Core;
 use error::AgentError;
-use outlet::{Subscription, Turn};
+use event_log::{Subscription, Turn};
 use session::{Session, Slot, SlotTicket};
 use shutdown::Shutdown;
 use skill::SkillInfo;
@@ -52,9 +52,6 @@ use stored::{HistoryPage, Stored};
 use tool::ToolInfo;
 
 pub use shutdown::ShutdownReport;
-
-/// Rows of a page where the caller asks for none or for more.
-const MAX_PAGE: usize = 1_000;
 
 /// An agent: everything registered, and at most one open session. A cheap handle.
 ///
@@ -224,7 +221,7 @@ impl Agent {
     /// A further reader of a running turn or of one of the last eight, from its start.
     #[must_use]
     pub fn turn(&self, turn_id: &str) -> Option<Turn> {
-        let log = self.core.outlet.turn(turn_id)?;
+        let log = self.core.event_log.turn(turn_id)?;
         match self.slot.current() {
             Some(session) if session.id == *log.session_id() => session.turn(turn_id),
             Some(_) | None => Some(Turn::new(log, || false)),
@@ -234,7 +231,7 @@ impl Agent {
     /// The events of all turns of all sessions, from now on.
     #[must_use]
     pub fn subscribe(&self) -> Subscription {
-        self.core.outlet.subscribe()
+        self.core.event_log.subscribe()
     }
 
     /// Ends everything: closes the session, then shuts the plugins down in reverse order,

@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
 use crate::agent::event::{AgentEvent, AgentEventKind};
-use crate::agent::outlet::size::{PART_JSON_BYTES, json_bytes};
+use crate::agent::event_log::size::{PART_JSON_BYTES, json_bytes};
 
 /// Pause after a delta: one frame at 60 Hz. What comes meanwhile is joined.
 const FRAME: Duration = Duration::from_millis(16);

@@ -16,7 +16,7 @@ use super::{EXIT_MARGIN, commands::TurnAccepted};
 use crate::agent::contain;
 use crate::agent::error::AgentError;
 use crate::agent::event::AgentEvent;
-use crate::{Agent, CompactOutcome, Session, SessionInfo, Turn};
+use crate::{Agent, CompactionOutcome, Session, SessionInfo, Turn};
 
 /// The agent as pages reach it. Managed by Tauri.
 pub(crate) struct Ipc {
@@ -38,7 +38,7 @@ pub(super) enum Started {
     Turn(Arc<str>),
     Compaction {
         cancel: CancellationToken,
-        outcome: Shared<BoxFuture<'static, Result<CompactOutcome, AgentError>>>,
+        outcome: Shared<BoxFuture<'static, Result<CompactionOutcome, AgentError>>>,
     },
 }
 
@@ -131,7 +131,7 @@ impl Ipc {
         &self,
         session: Session,
         request_id: Option<String>,
-    ) -> Result<CompactOutcome, AgentError> {
+    ) -> Result<CompactionOutcome, AgentError> {
         let begin = || async {
             let cancel = CancellationToken::new();
             let compacting = {

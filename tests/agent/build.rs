@@ -1,5 +1,6 @@
 //! Chapters 4 and 6.1: what a build checks, and what it is configured with.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use serde_json::json;
@@ -7,7 +8,7 @@ use youyou_agent::testing::{
     InMemoryMemories, InMemorySessions, RecordingTool, ScriptedProvider, done, text, text_model,
 };
 use youyou_agent::{
-    Agent, AgentBuilder, AgentConfig, AgentError, ErrorCode, ErrorSource, SkillDefinition,
+    Agent, AgentBuilder, AgentConfig, AgentError, ErrorCode, ErrorOrigin, SkillDefinition,
 };
 
 use crate::probe::{Lines, Probe};
@@ -27,7 +28,7 @@ async fn refused(builder: AgentBuilder) -> AgentError {
         "nothing was started: {error}"
     );
     assert!(!error.retryable);
-    assert_eq!(error.source, ErrorSource::Agent);
+    assert_eq!(error.origin, ErrorOrigin::Agent);
     error
 }
 
@@ -266,13 +267,16 @@ async fn an_agent_with_a_provider_alone_is_a_whole_agent() {
     let session = agent.create_session(Default::default()).await.unwrap();
     let outcome = session.send("/not a skill").unwrap().outcome().await;
     assert_eq!(*outcome.assistant_output, *"ok");
-    let listed = agent.list_sessions(None, 10).await.unwrap();
+    let listed = agent
+        .list_sessions(None, NonZeroUsize::new(10))
+        .await
+        .unwrap();
     assert!(listed.sessions.is_empty() && listed.next_cursor.is_none());
     assert!(agent.find_sessions("a").await.unwrap().is_empty());
     let id = session.id().to_owned();
     assert_eq!(
         agent
-            .session_history(&id, None, 10)
+            .session_history(&id, None, NonZeroUsize::new(10))
             .await
             .unwrap()
             .events

@@ -12,7 +12,7 @@ use youyou_agent::testing::{
 use youyou_agent::{
     AgentBuilder, AgentConfig, ChatEvent, ChatRequest, ChatStream, Interruption, MessageStatus,
     ModelInfo, ModelProvider, ProviderError, SessionConfig, SessionEventKind, SessionState,
-    TurnEnding,
+    TurnStatus,
 };
 
 use crate::rig::{Rig, config, provider};
@@ -240,7 +240,7 @@ async fn a_late_cancel_for_an_old_turn_changes_nothing_and_says_so() {
         rig.session.cancel(None),
         "without an id the running turn is meant"
     );
-    assert_eq!(second.outcome().await.status, TurnEnding::Cancelled);
+    assert_eq!(second.outcome().await.status, TurnStatus::Cancelled);
     rig.epilogue().await;
 }
 

@@ -8,8 +8,8 @@ use youyou_agent::testing::{
     CallLog, Gate, RecordingTool, assert_event_invariants, call, collect, done, text,
 };
 use youyou_agent::{
-    AfterToolUse, BeforeToolUse, ErrorCode, HookOutcome, SessionState, Tap, TurnEnd, TurnEnding,
-    TurnStart,
+    AfterToolUse, BeforeToolUse, ErrorCode, HookOutcome, SessionState, Tap, TurnEnd, TurnStart,
+    TurnStatus,
 };
 
 use crate::probe::{Lines, Probe};
@@ -308,7 +308,7 @@ async fn a_hook_that_hangs_delays_the_cancel_by_its_limit_at_most() {
     tokio::task::yield_now().await;
     assert!(turn.cancel());
     let outcome = turn.outcome().await;
-    assert_eq!(outcome.status, TurnEnding::Cancelled);
+    assert_eq!(outcome.status, TurnStatus::Cancelled);
     assert!(began.elapsed() <= Duration::from_millis(250));
     rig.epilogue().await;
 }

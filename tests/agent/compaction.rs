@@ -6,7 +6,7 @@ use youyou_agent::testing::{
     error, kinds, reasoning, shape, text, text_part, user_message,
 };
 use youyou_agent::{
-    AgentConfig, AgentEvent, AgentEventKind, CompactMethod, Interruption, ProviderErrorKind,
+    AgentConfig, AgentEvent, AgentEventKind, CompactionMethod, Interruption, ProviderErrorKind,
     StopReason, Usage,
 };
 
@@ -30,7 +30,7 @@ async fn resumed(config: AgentConfig, storage: InMemorySessions) -> Rig {
 }
 
 /// The compactions that the events tell of: how, tokens before, tokens after, messages gone.
-pub(crate) fn compacted(events: &[AgentEvent]) -> Vec<(CompactMethod, u64, u64, u32)> {
+pub(crate) fn compacted(events: &[AgentEvent]) -> Vec<(CompactionMethod, u64, u64, u32)> {
     events
         .iter()
         .filter_map(|event| match event.kind {
@@ -49,10 +49,10 @@ pub(crate) fn compacted(events: &[AgentEvent]) -> Vec<(CompactMethod, u64, u64, 
 async fn a_call_and_its_results_are_kept_or_dropped_whole() {
     // C1
     for units in 1..=30 {
-        for method in [CompactMethod::Summarized, CompactMethod::Truncated] {
+        for method in [CompactionMethod::Summarized, CompactionMethod::Truncated] {
             let provider = summarised_by(provider(), move || match method {
-                CompactMethod::Summarized => vec![text("SUMMARY"), done()],
-                CompactMethod::Truncated => vec![done()],
+                CompactionMethod::Summarized => vec![text("SUMMARY"), done()],
+                _ => vec![done()],
             })
             .always(|_| [text("ok"), done()]);
             let storage = storage_with(tool_rounds(10, &"out ".repeat(50)));
@@ -166,7 +166,7 @@ async fn a_summary_that_is_empty_or_cut_or_fails_is_replaced_by_truncation() {
                 "turnComplete"
             ]
         );
-        assert_eq!(compacted(&events)[0].0, CompactMethod::Truncated);
+        assert_eq!(compacted(&events)[0].0, CompactionMethod::Truncated);
         assert_eq!(summaries_asked(&rig.provider), 1, "asked once, not again");
         let lines = said(turns_asked(&rig.provider).last().unwrap());
         let summaries: Vec<&String> = lines
@@ -249,7 +249,7 @@ async fn a_second_compaction_knows_all_that_the_first_one_kept() {
         (kept_from..=50).collect::<Vec<_>>()
     );
     let outcome = rig.session.compact().await.unwrap();
-    assert_eq!(outcome.method, Some(CompactMethod::Summarized));
+    assert_eq!(outcome.method, Some(CompactionMethod::Summarized));
     let second = all_said(&rig.provider.last_request().unwrap());
     assert_eq!(
         second.matches("SUMMARY").count(),
@@ -307,7 +307,7 @@ async fn a_compaction_survives_a_restart() {
             assert_eq!(said(&rig.provider.last_request().unwrap()), expected);
         }
         assert_eq!(summaries_asked(&rig.provider), 1, "no new compaction");
-        let history = rig.agent.session_history(STORED, None, 0).await.unwrap();
+        let history = rig.agent.session_history(STORED, None, None).await.unwrap();
         let users_and_answers = history
             .events
             .iter()

@@ -6,8 +6,8 @@ use youyou_agent::testing::{
     RecordingTool, call, done, error, kinds, shape, text, user_message, vision_model,
 };
 use youyou_agent::{
-    AgentConfig, AgentEventKind, ChatRequest, CompactMethod, ContentBlock, ErrorCode, ErrorSource,
-    ModelInfo, ProviderErrorKind,
+    AgentConfig, AgentEventKind, ChatRequest, CompactionMethod, ContentBlock, ErrorCode,
+    ErrorOrigin, ModelInfo, ProviderErrorKind,
 };
 
 use crate::histories::{
@@ -116,7 +116,7 @@ async fn only_the_typed_kind_counts_as_an_overflow() {
             panic!("{events:?}");
         };
         assert_eq!(error.code, ErrorCode::ProviderError);
-        assert_eq!(error.source, ErrorSource::Provider);
+        assert_eq!(error.origin, ErrorOrigin::Provider);
         assert!(
             error.message.contains(message),
             "as it came: {}",
@@ -284,7 +284,7 @@ async fn what_a_compaction_reports_is_less_than_before_whatever_the_provider_cou
     let rig = Rig::resumed(provider, compacting(), storage, STORED, |builder| builder).await;
     rig.send("next").await;
     let outcome = rig.session.compact().await.unwrap();
-    assert_eq!(outcome.method, Some(CompactMethod::Summarized));
+    assert_eq!(outcome.method, Some(CompactionMethod::Summarized));
     assert!(outcome.tokens_after < outcome.tokens_before, "{outcome:?}");
     assert!(outcome.messages_removed > 0);
     let again = rig.session.compact().await.unwrap();

@@ -4,7 +4,7 @@ use youyou_agent::testing::{
     RecordingTool, ScriptedProvider, done, error, kinds, text, text_model, user_message, wait,
 };
 use youyou_agent::{
-    AgentConfig, AgentEventKind, CompactMethod, ErrorCode, ModelInfo, ProviderErrorKind,
+    AgentConfig, AgentEventKind, CompactionMethod, ErrorCode, ModelInfo, ProviderErrorKind,
 };
 
 use crate::histories::{
@@ -74,7 +74,7 @@ async fn a_compact_model_that_failed_is_tried_again_at_the_next_compaction() {
     }
     assert_eq!(
         methods[..2],
-        [CompactMethod::Truncated, CompactMethod::Summarized]
+        [CompactionMethod::Truncated, CompactionMethod::Summarized]
     );
     assert_eq!(summariser.violations(), Vec::<String>::new());
     let asked = summariser.requests();

@@ -227,6 +227,7 @@ async fn every_stored_history_becomes_a_valid_request() {
                     parts: vec![text_part("I will"), call_part("c1", "ro_echo", json!({}))],
                     status: MessageStatus::Incomplete,
                     interruption: None,
+                    stop_reason: None,
                     provider_id: "scripted".into(),
                     model_id: MODEL.into(),
                     provider_data: None,
@@ -267,14 +268,20 @@ async fn every_stored_history_becomes_a_valid_request() {
 async fn facts_about_the_session_are_no_messages() {
     let history = vec![
         user_message(0, "q"),
-        metadata(0, SessionMetadata::TurnEndedSilently),
+        metadata(0, SessionMetadata::TurnEndedSilently { stop_reason: None }),
         metadata(
             0,
             SessionMetadata::ModelChanged {
                 model_id: MODEL.into(),
             },
         ),
-        metadata(0, SessionMetadata::MemoryCheckpoint { through: 0 }),
+        metadata(
+            0,
+            SessionMetadata::MemoryCheckpoint {
+                through: 0,
+                usage: None,
+            },
+        ),
     ];
     let (rig, lines) = first_request_after(history).await;
     assert_eq!(lines, ["user: q", "user: next"]);

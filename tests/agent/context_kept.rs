@@ -146,6 +146,7 @@ async fn opaque_data_goes_back_to_its_own_provider_only() {
         ],
         status: MessageStatus::Complete,
         interruption: None,
+        stop_reason: None,
         provider_id: "scripted".into(),
         model_id: MODEL.into(),
         provider_data: data("message"),
@@ -181,9 +182,10 @@ async fn opaque_data_goes_back_to_its_own_provider_only() {
             panic!("{message:?}");
         };
         let parts = assistant.parts.iter().map(|part| match part {
-            AssistantPart::Text { .. } => None,
-            AssistantPart::Reasoning { provider_data, .. }
+            AssistantPart::Text { provider_data, .. }
+            | AssistantPart::Reasoning { provider_data, .. }
             | AssistantPart::ToolCall { provider_data, .. } => provider_data.clone(),
+            other => panic!("{other:?}"),
         });
         parts
             .chain([assistant.provider_data.clone()])

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use youyou_agent::testing::{done, error, text};
-use youyou_agent::{AgentError, ErrorCode, ErrorSource, ProviderError, ProviderErrorKind as Kind};
+use youyou_agent::{AgentError, ErrorCode, ErrorOrigin, ProviderError, ProviderErrorKind as Kind};
 
 use crate::look::assert_failed;
 use crate::rig::{Rig, config, provider};
@@ -13,7 +13,7 @@ fn provider_error(kind: Kind) -> AgentError {
 
 #[test]
 fn every_code_has_its_name_source_and_retryability() {
-    use ErrorSource::{Agent, Plugin, Provider, Storage, Tool};
+    use ErrorOrigin::{Agent, Plugin, Provider, Storage, Tool};
     let table = [
         (
             AgentError::no_model_provider(),
@@ -142,7 +142,7 @@ fn every_code_has_its_name_source_and_retryability() {
     ];
     for (error, code, source, retryable) in table {
         assert_eq!(error.code.to_string(), code);
-        assert_eq!(error.source, source, "{code}");
+        assert_eq!(error.origin, source, "{code}");
         assert_eq!(error.retryable, retryable, "{code}");
         assert!(!error.message.trim().is_empty(), "{code}");
         assert_eq!(error.to_string(), format!("{code}: {}", error.message));
@@ -278,8 +278,8 @@ async fn a_failed_turn_tells_the_providers_name_and_words() {
     let failure = assert_failed(&events, ErrorCode::ProviderError);
     assert!(failure.message.contains("scripted") && failure.message.contains("the key is wrong"));
     assert_eq!(
-        (failure.retryable, failure.source),
-        (false, ErrorSource::Provider)
+        (failure.retryable, failure.origin),
+        (false, ErrorOrigin::Provider)
     );
     rig.epilogue().await;
 }

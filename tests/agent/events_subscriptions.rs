@@ -2,7 +2,7 @@
 
 use futures_util::{FutureExt as _, StreamExt as _};
 use youyou_agent::testing::{assert_event_invariants, collect, done, text, text_of, wait};
-use youyou_agent::{AgentEvent, Joining, Session, SessionConfig, Subscription, TurnEnding};
+use youyou_agent::{AgentEvent, Coalescing, Session, SessionConfig, Subscription, TurnStatus};
 
 use crate::rig::{Rig, provider};
 use crate::told::{cancel_at, read_until, told};
@@ -49,7 +49,7 @@ async fn the_last_eight_turns_stay_readable() {
             Some(turn) => {
                 assert!(number >= 2, "turn {number} is kept");
                 let outcome = turn.outcome().await;
-                assert_eq!(outcome.status, TurnEnding::Completed);
+                assert_eq!(outcome.status, TurnStatus::Completed);
                 assert_eq!(outcome.last_sequence, events.last().unwrap().sequence);
                 assert_eq!(&collect(turn).await, events);
             }
@@ -68,7 +68,7 @@ async fn dropping_a_turn_does_not_cancel_it() {
     answer.text("on and on");
     answer.done();
     let outcome = rig.agent.turn(&id).unwrap().outcome().await;
-    assert_eq!(outcome.status, TurnEnding::Completed);
+    assert_eq!(outcome.status, TurnStatus::Completed);
     assert_eq!(*outcome.assistant_output, *"on and on");
     rig.epilogue().await;
 }
@@ -123,7 +123,10 @@ async fn a_subscriber_goes_on_in_the_middle_of_joined_deltas() {
     let rig = Rig::new(provider().reply(pieces)).await;
     let whole = text_of(&rig.send("hi").await);
     for after in [1_u64, 2, 3, 65, 500, 999, 1_000] {
-        let mut subscription = rig.session.subscribe(Some(after)).joining(Joining::Always);
+        let mut subscription = rig
+            .session
+            .subscribe(Some(after))
+            .joining(Coalescing::Always);
         let events = there(&mut subscription);
         // Event 1 is the start of the turn, event n + 2 says "n,".
         let start = whole.find(&format!("{},", after - 1)).unwrap();
@@ -137,7 +140,7 @@ async fn always_joining_gives_what_is_there_as_one() {
     let rig = Rig::new(provider()).await;
     let answer = rig.provider.manual();
     let mut turn = rig.session.send("hi").unwrap();
-    let mut paced = rig.session.subscribe(None).joining(Joining::Always);
+    let mut paced = rig.session.subscribe(None).joining(Coalescing::Always);
     for piece in ["a", "b", "c"] {
         answer.text(piece);
         read_until(&mut turn, &format!("text 0: {piece}")).await;

@@ -1,6 +1,7 @@
 //! Chapter 3.6: a storage that fails at its first write, its second, at every n-th: once or from
 //! then on, and in every way.
 
+use std::num::NonZeroUsize;
 use youyou_agent::testing::{
     InMemorySessions, RecordingTool, SessionOperation, Step, When, call, done, error, text, text_of,
 };
@@ -117,7 +118,12 @@ async fn whatever_a_storage_holds_when_it_went_down_can_be_resumed() {
                 continue;
             }
             let rig = Rig::resumed(provider, compacting(), storage, &id, |builder| builder).await;
-            let listed = rig.agent.list_sessions(None, 10).await.unwrap().sessions;
+            let listed = rig
+                .agent
+                .list_sessions(None, NonZeroUsize::new(10))
+                .await
+                .unwrap()
+                .sessions;
             assert_eq!(listed.len(), 1, "{n} {fault:?}: it is listed");
             rig.epilogue().await;
         }

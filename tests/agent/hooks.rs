@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::json;
 use youyou_agent::testing::{collect, done, kinds, text};
 use youyou_agent::{
-    AfterToolUse, AgentConfig, BeforeCompact, BeforeToolUse, ContentBlock, ErrorCode, ErrorSource,
+    AfterToolUse, AgentConfig, BeforeCompact, BeforeToolUse, ContentBlock, ErrorCode, ErrorOrigin,
     HookOutcome, ResumeOptions, SessionConfig, SessionEnd, SessionStart, TurnEnd, TurnStart,
     TurnStartChange, TurnStatus, UserOrigin,
 };
@@ -150,7 +150,7 @@ async fn a_session_start_that_is_aborted_frees_the_slot() {
         .await
         .unwrap_err();
     assert_eq!(error.code, ErrorCode::HookAborted);
-    assert_eq!(error.source, ErrorSource::Plugin);
+    assert_eq!(error.origin, ErrorOrigin::Plugin);
     assert!(error.message.contains("\"gate\"") && error.message.contains("not on a Sunday"));
     assert!(agent.current_session().is_none());
     assert_eq!(lines.all(), ["start"]);
@@ -265,7 +265,7 @@ async fn a_changed_input_is_checked_like_an_input() {
         });
         let rig = Rig::with(answer(), config(), |builder| builder.plugin(probe)).await;
         let events = rig.send("as it was").await;
-        let [(ErrorSource::Plugin, warning)] = &warnings(&events)[..] else {
+        let [(ErrorOrigin::Plugin, warning)] = &warnings(&events)[..] else {
             panic!("{events:?}")
         };
         assert!(
@@ -301,7 +301,7 @@ async fn a_turn_start_that_is_aborted_leaves_no_trace() {
     let events = rig.send("bad word").await;
     assert_eq!(kinds(&events), ["turnStarted", "error", "turnComplete"]);
     let error = assert_failed(&events, ErrorCode::HookAborted);
-    assert_eq!(error.source, ErrorSource::Plugin);
+    assert_eq!(error.origin, ErrorOrigin::Plugin);
     assert!(error.message.contains("\"filter\"") && error.message.contains("mind your language"));
     assert_eq!(rig.provider.request_count(), 0);
     assert_eq!(rig.stored(), []);
@@ -338,7 +338,7 @@ async fn a_turn_end_changes_what_is_reported_and_not_what_is_stored() {
     let rig = Rig::with(answer(), config(), |builder| builder.plugin(probe)).await;
     let events = rig.send("hi").await;
     assert_completed(&events, "([answer])");
-    let [(ErrorSource::Plugin, warning)] = &warnings(&events)[..] else {
+    let [(ErrorOrigin::Plugin, warning)] = &warnings(&events)[..] else {
         panic!("{events:?}")
     };
     assert!(

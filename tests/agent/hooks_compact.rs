@@ -3,7 +3,7 @@
 
 use youyou_agent::testing::{call, done, error, kinds, text};
 use youyou_agent::{
-    AgentConfig, BeforeCompact, ErrorCode, ErrorSource, HookOutcome, HookRegistry,
+    AgentConfig, BeforeCompact, ErrorCode, ErrorOrigin, HookOutcome, HookRegistry,
     ProviderErrorKind,
 };
 
@@ -86,7 +86,7 @@ async fn an_aborted_compaction_by_estimate_is_left_out_for_the_rest_of_the_turn(
     let events = rig.send("y".repeat(1_400)).await;
     assert_eq!(lines.all(), ["asked"]);
     assert!(!kinds(&events).contains(&"contextCompacted"));
-    let [(ErrorSource::Plugin, warning)] = &warnings(&events)[..] else {
+    let [(ErrorOrigin::Plugin, warning)] = &warnings(&events)[..] else {
         panic!("{events:?}")
     };
     assert!(

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use youyou_agent::testing::{RecordingTool, ScriptedProvider, call, done, kinds, text};
 use youyou_agent::{
-    AgentConfig, ErrorCode, ErrorSource, HookError, HookOutcome, HookRegistry, HookResult, OnFault,
+    AgentConfig, ErrorCode, ErrorOrigin, HookError, HookOutcome, HookRegistry, HookResult, OnFault,
     SessionConfig, Tap,
 };
 
@@ -131,7 +131,7 @@ async fn a_fault_is_a_warning_and_the_turn_goes_on_unchanged() {
                 Duration::from_millis(took),
                 "{hook} {fault:?}"
             );
-            let [(ErrorSource::Plugin, warning)] = &warnings(&events)[..] else {
+            let [(ErrorOrigin::Plugin, warning)] = &warnings(&events)[..] else {
                 panic!("{hook} {fault:?}: {events:?}")
             };
             for named in ["\"shaky\"", "\"wobble\"", hook] {
@@ -219,7 +219,7 @@ async fn a_fault_before_compaction_lets_it_happen() {
             "{fault:?} {events:?}"
         );
         assert_eq!(later.all(), ["before_compact"]);
-        let [(ErrorSource::Plugin, warning)] = &warnings(&events)[..] else {
+        let [(ErrorOrigin::Plugin, warning)] = &warnings(&events)[..] else {
             panic!("{fault:?}: {events:?}")
         };
         assert!(

@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use youyou_agent::testing::{done, text, text_model};
 use youyou_agent::{
-    AgentConfig, ContentBlock, ErrorCode, ErrorSource, Message, ResumeOptions, SendOptions,
+    AgentConfig, ContentBlock, ErrorCode, ErrorOrigin, Message, ResumeOptions, SendOptions,
     SessionEventKind,
 };
 
@@ -85,8 +85,8 @@ async fn assert_refused(input: Vec<ContentBlock>) -> String {
     let rig = seeing().await;
     let error = rig.session.send(input).unwrap_err();
     assert_eq!(
-        (error.code, error.source),
-        (ErrorCode::InvalidInput, ErrorSource::Agent)
+        (error.code, error.origin),
+        (ErrorCode::InvalidInput, ErrorOrigin::Agent)
     );
     assert!(!error.retryable);
     assert_eq!((rig.stored().len(), rig.provider.request_count()), (0, 0));

@@ -1,5 +1,6 @@
 //! Chapter 6.2: the close of a session, once and in order.
 
+use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use youyou_agent::testing::{
 };
 use youyou_agent::{
     AgentConfig, AgentEvent, ErrorCode, HookOutcome, SessionConfig, SessionEnd, SessionState,
-    Subscription, TurnEnding,
+    Subscription, TurnStatus,
 };
 
 use crate::clock::pass;
@@ -136,7 +137,7 @@ async fn closing_waits_for_a_running_tool() {
     assert_eq!(lines.all(), Vec::<String>::new());
     door.open();
     closing.await.unwrap().unwrap();
-    assert_eq!(turn.outcome().await.status, TurnEnding::Cancelled);
+    assert_eq!(turn.outcome().await.status, TurnStatus::Cancelled);
     assert_eq!(lines.all(), ["ended with 2 messages"]);
     assert_eq!(
         stored_lines(&rig.stored())[4..],
@@ -360,7 +361,11 @@ async fn messages_are_counted_alike_everywhere() {
     turn.outcome().await;
     // Four of the user; look, found and part of the model.
     assert_eq!(rig.session.info().message_count, 7);
-    let listed = rig.agent.list_sessions(None, 10).await.unwrap();
+    let listed = rig
+        .agent
+        .list_sessions(None, NonZeroUsize::new(10))
+        .await
+        .unwrap();
     assert_eq!(listed.sessions[0].message_count, 7);
     rig.session.close().await.unwrap();
     assert_eq!(lines.all(), ["ended with 7 messages"]);

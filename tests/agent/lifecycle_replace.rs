@@ -6,7 +6,7 @@ use youyou_agent::testing::{
     Fault, FaultySessions, Gate, InMemoryMemories, InMemorySessions, SessionOperation, When, done,
     text, wait,
 };
-use youyou_agent::{Agent, AgentBuilder, ErrorCode, SessionConfig, SessionState, TurnEnding};
+use youyou_agent::{Agent, AgentBuilder, ErrorCode, SessionConfig, SessionState, TurnStatus};
 
 use crate::histories::{STORED, storage_with};
 use crate::lifecycle::{reopening, replacing, talkative};
@@ -21,7 +21,7 @@ async fn replace_closes_the_open_session_first_and_cancels_its_turn() {
     let mut turn = rig.session.send("hi").unwrap();
     read_until(&mut turn, "text 0: AB").await;
     let second = rig.agent.create_session(replacing()).await.unwrap();
-    assert_eq!(turn.outcome().await.status, TurnEnding::Cancelled);
+    assert_eq!(turn.outcome().await.status, TurnStatus::Cancelled);
     assert_eq!(
         stored_lines(&rig.stored())[2..],
         ["assistant: AB (Cancelled)"]

@@ -1,5 +1,6 @@
 //! Chapter 6.3: the end of an agent, bounded and in order.
 
+use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -56,12 +57,15 @@ pub(crate) async fn assert_shut_down(agent: &Agent, session: &Session) {
         .resume_session(session.id(), ResumeOptions::default())
         .await
         .map(drop);
-    let list = agent.list_sessions(None, 10).await.map(drop);
+    let list = agent
+        .list_sessions(None, NonZeroUsize::new(10))
+        .await
+        .map(drop);
     let find = agent.find_sessions("a").await.map(drop);
     let rename = agent.rename_session(session.id(), "title").await;
     let delete = agent.delete_session(session.id()).await;
     let history = agent
-        .session_history(session.id(), None, 10)
+        .session_history(session.id(), None, NonZeroUsize::new(10))
         .await
         .map(drop);
     let send = session.send("hi").map(drop);

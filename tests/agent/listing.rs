@@ -1,5 +1,6 @@
 //! Chapter 3.6: lists, queries and pages.
 
+use std::num::NonZeroUsize;
 use youyou_agent::testing::{InMemorySessions, at, done, session_created, text, user_message};
 
 use crate::histories::{STORED, marked_turns, storage_with};
@@ -29,7 +30,7 @@ async fn sessions_of_one_moment_are_each_listed_once() {
         loop {
             let page = rig
                 .agent
-                .list_sessions(cursor.as_deref(), 20)
+                .list_sessions(cursor.as_deref(), NonZeroUsize::new(20))
                 .await
                 .unwrap();
             pages += 1;
@@ -45,7 +46,12 @@ async fn sessions_of_one_moment_are_each_listed_once() {
             (0..200).map(|n| format!("s{n:03}")).collect::<Vec<_>>()
         );
     }
-    assert!(rig.agent.list_sessions(Some("nonsense"), 20).await.is_err());
+    assert!(
+        rig.agent
+            .list_sessions(Some("nonsense"), NonZeroUsize::new(20))
+            .await
+            .is_err()
+    );
     rig.epilogue().await;
 }
 
@@ -112,7 +118,11 @@ async fn the_history_is_paged_whole() {
     let mut indices = Vec::new();
     let mut after = None;
     loop {
-        let page = rig.agent.session_history(STORED, after, 7).await.unwrap();
+        let page = rig
+            .agent
+            .session_history(STORED, after, NonZeroUsize::new(7))
+            .await
+            .unwrap();
         assert!(page.events.len() <= 7);
         indices.extend(page.events.iter().map(|event| event.index));
         after = page.next_cursor;
@@ -121,7 +131,7 @@ async fn the_history_is_paged_whole() {
         }
     }
     assert_eq!(indices, Vec::from_iter(0..=50));
-    let all = rig.agent.session_history(STORED, None, 0).await.unwrap();
+    let all = rig.agent.session_history(STORED, None, None).await.unwrap();
     assert_eq!((all.events.len(), all.next_cursor), (51, None));
     rig.epilogue().await;
 }

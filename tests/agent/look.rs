@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use youyou_agent::{
-    AgentError, AgentEvent, AgentEventKind, AssistantPart, ChatRequest, ErrorCode, ErrorSource,
+    AgentError, AgentEvent, AgentEventKind, AssistantPart, ChatRequest, ErrorCode, ErrorOrigin,
     Message, SessionEvent, SessionEventKind, TurnStatus, UserOrigin,
 };
 
@@ -50,9 +50,9 @@ pub(crate) fn starts(events: &[AgentEvent]) -> Vec<(String, Value)> {
 }
 
 /// The warnings, with their source.
-pub(crate) fn warnings(events: &[AgentEvent]) -> Vec<(ErrorSource, String)> {
+pub(crate) fn warnings(events: &[AgentEvent]) -> Vec<(ErrorOrigin, String)> {
     let warning = |event: &AgentEvent| match &event.kind {
-        AgentEventKind::Warning { message, source } => Some((*source, message.clone())),
+        AgentEventKind::Warning { message, origin } => Some((*origin, message.clone())),
         _ => None,
     };
     events.iter().filter_map(warning).collect()

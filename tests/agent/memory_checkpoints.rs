@@ -164,7 +164,7 @@ async fn a_checkpoint_says_what_it_covers_however_late_it_ends() {
     rig.send("word4").await;
     let is_checkpoint = |event: &SessionEvent| match &event.kind {
         SessionEventKind::Metadata {
-            metadata: SessionMetadata::MemoryCheckpoint { through },
+            metadata: SessionMetadata::MemoryCheckpoint { through, .. },
         } => Some(*through),
         _ => None,
     };

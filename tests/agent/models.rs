@@ -85,6 +85,7 @@ async fn parameters_reach_the_model_and_last_for_their_turn() {
         temperature: Some(0.5),
         max_tokens: Some(100),
         reasoning_effort: Some(ReasoningEffort::High),
+        response_format: None,
     };
     collect(rig.session.send_with("hi", options).unwrap()).await;
     rig.send("next").await;

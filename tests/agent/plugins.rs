@@ -8,7 +8,7 @@ use serde_json::json;
 use tokio::time::Instant;
 use youyou_agent::testing::{InMemorySessions, RecordingTool, done, text, text_model};
 use youyou_agent::{
-    Agent, AgentBuilder, AgentConfig, AgentError, ErrorCode, ErrorSource, PluginError,
+    Agent, AgentBuilder, AgentConfig, AgentError, ErrorCode, ErrorOrigin, PluginError,
     SkillDefinition,
 };
 
@@ -76,8 +76,8 @@ async fn a_failing_initialise_shuts_down_those_before_it_and_names_itself() {
         let built = build(impatient(), [plugin("a"), plugin("b"), c, plugin("d")]).await;
         let error = built.unwrap_err();
         assert_eq!(
-            (error.code, error.source),
-            (ErrorCode::PluginInitFailed, ErrorSource::Plugin)
+            (error.code, error.origin),
+            (ErrorCode::PluginInitFailed, ErrorOrigin::Plugin)
         );
         assert!(error.message.contains("\"c\""), "{}", error.message);
         assert!(!error.retryable);

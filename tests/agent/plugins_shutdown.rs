@@ -1,5 +1,6 @@
 //! Area G: the end of plugins, at a shutdown at any time (chapters 3.4, 5.6 and 6.3).
 
+use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -143,11 +144,19 @@ async fn after_shutdown(agent: &Agent) {
             .await
             .unwrap_err()
             .code,
-        agent.list_sessions(None, 10).await.unwrap_err().code,
+        agent
+            .list_sessions(None, NonZeroUsize::new(10))
+            .await
+            .unwrap_err()
+            .code,
         agent.find_sessions("x").await.unwrap_err().code,
         agent.rename_session("x", "y").await.unwrap_err().code,
         agent.delete_session("x").await.unwrap_err().code,
-        agent.session_history("x", None, 10).await.unwrap_err().code,
+        agent
+            .session_history("x", None, NonZeroUsize::new(10))
+            .await
+            .unwrap_err()
+            .code,
     ];
     assert_eq!(codes, [ErrorCode::AgentShutDown; 7]);
 }

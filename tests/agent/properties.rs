@@ -12,7 +12,7 @@ use youyou_agent::testing::{
     tool_call_stored, tool_result_stored, user_message,
 };
 use youyou_agent::{
-    AssistantPart, CompactMethod, CompactionRecord, ContentBlock, Interruption, SessionEvent,
+    AssistantPart, CompactionMethod, CompactionRecord, ContentBlock, Interruption, SessionEvent,
     SessionEventKind, SessionMetadata, ShortenedResult,
 };
 
@@ -93,7 +93,7 @@ fn compaction() -> impl Strategy<Value = CompactionRecord> {
     let summary = prop::option::of(Just("[Summary] so far".to_owned()));
     (summary, 0..40_u64, prop::option::of(0..40_u64), shortened).prop_map(
         |(summary, boundary, pinned, shortened)| CompactionRecord {
-            method: CompactMethod::Summarized,
+            method: CompactionMethod::Summarized,
             summary,
             boundary,
             pinned,
@@ -106,6 +106,7 @@ fn compaction() -> impl Strategy<Value = CompactionRecord> {
                 .collect(),
             tokens_before: 0,
             tokens_after: 0,
+            usage: None,
         },
     )
 }
@@ -113,8 +114,11 @@ fn compaction() -> impl Strategy<Value = CompactionRecord> {
 fn fact() -> impl Strategy<Value = SessionMetadata> {
     prop_oneof![
         interruption().prop_map(|interruption| SessionMetadata::TurnInterrupted { interruption }),
-        Just(SessionMetadata::TurnEndedSilently),
-        Just(SessionMetadata::MemoryCheckpoint { through: 0 }),
+        Just(SessionMetadata::TurnEndedSilently { stop_reason: None }),
+        Just(SessionMetadata::MemoryCheckpoint {
+            through: 0,
+            usage: None
+        }),
         compaction().prop_map(SessionMetadata::Compacted),
         prop::collection::vec(0..40_u64, 0..4)
             .prop_map(|indices| SessionMetadata::ImagesRefused { indices }),
@@ -128,6 +132,7 @@ fn stored_event() -> impl Strategy<Value = SessionEvent> {
             kind: SessionEventKind::UserMessage {
                 content: vec![picture(), ContentBlock::text(" "), ContentBlock::file("f", "")],
                 skill: Some("gone".into()),
+                steering: false,
             },
             ..user_message(0, "")
         }),

@@ -1,6 +1,7 @@
 //! Chapters 3.6 and 6.2: what a resume makes of what was stored.
 
 use serde_json::json;
+use std::num::NonZeroUsize;
 use youyou_agent::testing::{
     InMemoryMemories, RecordingTool, ScriptedProvider, assistant_message, at, call_part, collect,
     cut_message, done, error, session_created, text, tool_call_stored, tool_result_stored,
@@ -262,7 +263,12 @@ async fn opening_a_session_and_doing_nothing_changes_nothing() {
             rig.reopen().await;
         }
         assert_eq!(rig.stored(), before);
-        let listed = rig.agent.list_sessions(None, 10).await.unwrap().sessions;
+        let listed = rig
+            .agent
+            .list_sessions(None, NonZeroUsize::new(10))
+            .await
+            .unwrap()
+            .sessions;
         assert_eq!(listed[0].updated_at, 1_000);
         assert_eq!(rig.provider.request_count(), 0, "nothing is extracted");
         // A new session that is opened and closed does not exist.
@@ -336,7 +342,7 @@ async fn a_session_of_an_unknown_id_is_not_found_and_the_slot_stays_free() {
         assert_eq!(gone.code, ErrorCode::SessionNotFound);
         assert_eq!(
             rig.agent
-                .session_history(id, None, 0)
+                .session_history(id, None, None)
                 .await
                 .unwrap_err()
                 .code,

@@ -6,7 +6,7 @@ use youyou_agent::testing::{
 };
 use youyou_agent::{
     AgentConfig, ContentBlock, ErrorCode, HookError, HookOutcome, OnFault, ProviderErrorKind,
-    SendOptions, SkillDefinition, Tap, TurnEnding, TurnStart, TurnStartChange,
+    SendOptions, SkillDefinition, Tap, TurnStart, TurnStartChange, TurnStatus,
 };
 
 use crate::probe::Probe;
@@ -370,7 +370,7 @@ async fn a_model_that_only_a_lost_message_named_is_stored_with_the_turn_that_run
         .unwrap()
         .outcome()
         .await;
-    assert_eq!(lost.status, TurnEnding::Failed);
+    assert_eq!(lost.status, TurnStatus::Failed);
     other.queue([text("ok"), done()]);
     assert_eq!(retried(&rig).await.last().unwrap(), "completed: ok");
     assert_eq!(

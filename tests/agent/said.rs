@@ -27,6 +27,7 @@ fn line(message: &Message) -> String {
                 UserOrigin::Input => "user",
                 UserOrigin::Skill => "skill",
                 UserOrigin::Summary => "summary",
+                other => panic!("{other:?}"),
             };
             let blocks: Vec<String> = user.content.iter().map(block).collect();
             format!("{origin}: {}", blocks.join(" "))
@@ -40,6 +41,7 @@ fn line(message: &Message) -> String {
             format!("{kind} {}: {}", result.call_id, result.content)
         }
         Message::System(note) => format!("note: {note}"),
+        other => panic!("{other:?}"),
     }
 }
 
@@ -48,6 +50,7 @@ fn block(block: &ContentBlock) -> String {
         ContentBlock::Text { text } => text.clone(),
         ContentBlock::Image { media_type, .. } => format!("<{media_type}>"),
         ContentBlock::File { name, text } => format!("<file {name}: {text}>"),
+        other => panic!("{other:?}"),
     }
 }
 
@@ -58,6 +61,7 @@ fn part(part: &AssistantPart) -> String {
         AssistantPart::ToolCall {
             call_id, tool_name, ..
         } => format!("<{call_id} {tool_name}>"),
+        other => panic!("{other:?}"),
     }
 }
 
@@ -78,10 +82,15 @@ fn stored_line(kind: &SessionEventKind) -> String {
         SessionEventKind::AssistantMessage {
             parts,
             interruption,
+            stop_reason,
             ..
         } => {
             let parts: Vec<String> = parts.iter().map(part).collect();
-            let cut = interruption.map_or_else(String::new, |why| format!(" ({why:?})"));
+            let cut = match (interruption, stop_reason) {
+                (Some(why), _) => format!(" ({why:?})"),
+                (None, Some(why)) if why.is_cut() => format!(" ({why:?})"),
+                (None, _) => String::new(),
+            };
             format!("assistant: {}{cut}", parts.join(" "))
         }
         SessionEventKind::ToolCall { call_id, .. } => format!("call {call_id}"),
@@ -95,10 +104,12 @@ fn stored_line(kind: &SessionEventKind) -> String {
             SessionMetadata::TurnInterrupted { interruption } => {
                 format!("interrupted: {interruption:?}")
             }
-            SessionMetadata::TurnEndedSilently => "silence".to_owned(),
+            SessionMetadata::TurnEndedSilently { .. } => "silence".to_owned(),
             SessionMetadata::Compacted(record) => format!("compacted: {:?}", record.method),
             SessionMetadata::ImagesRefused { indices } => format!("images refused: {indices:?}"),
             SessionMetadata::MemoryCheckpoint { .. } => "memory checkpoint".to_owned(),
+            other => panic!("{other:?}"),
         },
+        other => panic!("{other:?}"),
     }
 }

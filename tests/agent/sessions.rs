@@ -1,5 +1,6 @@
 //! Chapter 3.6: titles, counts, deleting, and one thing at a time.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use youyou_agent::testing::{
@@ -317,7 +318,12 @@ async fn the_title_is_the_users_own_first_words() {
         rig.reopen().await;
         rig.send("and later").await;
         assert_eq!(rig.session.info().title.as_deref(), Some(&*title));
-        let listed = rig.agent.list_sessions(None, 10).await.unwrap().sessions;
+        let listed = rig
+            .agent
+            .list_sessions(None, NonZeroUsize::new(10))
+            .await
+            .unwrap()
+            .sessions;
         assert_eq!(listed[0].title, title);
         rig.agent
             .rename_session(rig.session.id(), " New \n name ")
@@ -362,7 +368,7 @@ async fn without_storage_there_is_one_session_and_no_list() {
     assert_eq!(said(&last), ["user: one", "assistant: ok", "user: two"]);
     assert!(
         agent
-            .list_sessions(None, 10)
+            .list_sessions(None, NonZeroUsize::new(10))
             .await
             .unwrap()
             .sessions
@@ -370,7 +376,7 @@ async fn without_storage_there_is_one_session_and_no_list() {
     );
     assert!(agent.find_sessions("one").await.unwrap().is_empty());
     let id = session.id().to_owned();
-    let history = agent.session_history(&id, None, 0).await.unwrap();
+    let history = agent.session_history(&id, None, None).await.unwrap();
     assert_eq!(
         history
             .events
@@ -401,7 +407,12 @@ async fn message_counts_agree_in_the_list_and_in_the_session() {
     let mut rig = Rig::with(provider, config(), |builder| builder.tool(tool)).await;
     for (message, count) in [("tools", 3), ("silence", 4), ("failure", 6)] {
         rig.send(message).await;
-        let listed = rig.agent.list_sessions(None, 10).await.unwrap().sessions;
+        let listed = rig
+            .agent
+            .list_sessions(None, NonZeroUsize::new(10))
+            .await
+            .unwrap()
+            .sessions;
         assert_eq!(listed[0].message_count, count, "{message}");
         assert_eq!(rig.session.info().message_count, count, "{message}");
         rig.reopen().await;

@@ -8,7 +8,7 @@ use youyou_agent::testing::{
     SessionOperation, When, call, collect, done, text, wait,
 };
 use youyou_agent::{
-    AgentBuilder, AgentConfig, ErrorCode, SessionConfig, SessionEnd, Tap, TurnEnd, TurnEnding,
+    AgentBuilder, AgentConfig, ErrorCode, SessionConfig, SessionEnd, Tap, TurnEnd, TurnStatus,
 };
 
 use crate::clock::pass;
@@ -94,7 +94,7 @@ async fn a_close_that_takes_its_time_is_hurried_by_a_shutdown() {
     };
     assert!(problem.contains("its tools did is unknown"), "{problem}");
     closing.await.unwrap().unwrap();
-    assert_eq!(turn.outcome().await.status, TurnEnding::Cancelled);
+    assert_eq!(turn.outcome().await.status, TurnStatus::Cancelled);
     pass(Duration::from_secs(200)).await;
     assert_eq!(
         lines.all(),

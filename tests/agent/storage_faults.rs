@@ -1,5 +1,6 @@
 //! Chapter 3.6: a storage that fails, hangs, panics, or does what it says it did not.
 
+use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use youyou_agent::testing::{
@@ -7,8 +8,8 @@ use youyou_agent::testing::{
     SessionOperation, When, call, done, gate, kinds, text,
 };
 use youyou_agent::{
-    AgentError, AgentEvent, AgentEventKind, CompactMethod, ErrorCode, ErrorSource, ResumeOptions,
-    SessionConfig,
+    AgentError, AgentEvent, AgentEventKind, CompactionMethod, ErrorCode, ErrorOrigin,
+    ResumeOptions, SessionConfig,
 };
 
 use crate::histories::{compacting, compactions, marked, well_summarised};
@@ -66,7 +67,7 @@ async fn a_message_that_cannot_be_stored_is_not_kept_and_can_be_sent_again() {
         let events = rig.send("two").await;
         assert!(was_not_begun(&events), "{fault:?}: {:?}", kinds(&events));
         let failure = errors(&events)[0];
-        assert_eq!(failure.source, ErrorSource::Storage);
+        assert_eq!(failure.origin, ErrorOrigin::Storage);
         assert!(failure.retryable);
         assert_eq!(rig.provider.request_count(), 1, "the model is not asked");
         assert_eq!(rig.session.info().message_count, 2);
@@ -105,7 +106,7 @@ async fn a_compaction_that_cannot_be_stored_changes_nothing_and_can_be_asked_for
         let whole = said(&rig.provider.last_request().unwrap());
         assert_eq!(whole[..before.len()], before, "{fault:?}");
         let outcome = rig.session.compact().await.unwrap();
-        assert_eq!(outcome.method, Some(CompactMethod::Summarized));
+        assert_eq!(outcome.method, Some(CompactionMethod::Summarized));
         assert_eq!(compactions(&rig.stored()), 1, "{fault:?}");
         rig.send("live").await;
         let live = said(&rig.provider.last_request().unwrap());
@@ -269,7 +270,7 @@ async fn closing_with_a_backlog_makes_one_last_attempt_and_says_what_is_lost() {
         let attempts = faults.count(SessionOperation::Append);
         let lost = rig.session.close().await.unwrap_err();
         assert_eq!(lost.code, ErrorCode::StorageError);
-        assert_eq!(lost.source, ErrorSource::Storage);
+        assert_eq!(lost.origin, ErrorOrigin::Storage);
         assert!(lost.message.contains("1 events"), "{}", lost.message);
         assert!(lost.message.contains("lost"), "{}", lost.message);
         assert_eq!(faults.count(SessionOperation::Append), attempts + 1);
@@ -340,8 +341,11 @@ async fn every_call_of_a_storage_that_fails_is_an_error_that_says_what_failed() 
                 .resume_session(&id, ResumeOptions::default())
                 .await
                 .unwrap_err(),
-            agent.session_history(&id, None, 0).await.unwrap_err(),
-            agent.list_sessions(None, 10).await.unwrap_err(),
+            agent.session_history(&id, None, None).await.unwrap_err(),
+            agent
+                .list_sessions(None, NonZeroUsize::new(10))
+                .await
+                .unwrap_err(),
             agent.find_sessions("one").await.unwrap_err(),
             agent.rename_session(&id, "new").await.unwrap_err(),
             agent.delete_session(&id).await.unwrap_err(),
@@ -352,7 +356,7 @@ async fn every_call_of_a_storage_that_fails_is_an_error_that_says_what_failed() 
                 ErrorCode::StorageError,
                 "{fault:?}: {failure:?}"
             );
-            assert_eq!(failure.source, ErrorSource::Storage);
+            assert_eq!(failure.origin, ErrorOrigin::Storage);
             assert!(failure.message.contains("failed"), "{}", failure.message);
         }
         assert!(agent.current_session().is_none(), "the slot is free");

@@ -1,5 +1,6 @@
 //! Chapter 3.6: what is stored when, and what is read of a storage in disorder.
 
+use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
@@ -8,7 +9,7 @@ use youyou_agent::testing::{
     done, kinds, metadata, text, user_message, wait,
 };
 use youyou_agent::{
-    AgentBuilder, AgentEventKind, CompactMethod, CompactionRecord, ErrorCode, ListPage,
+    AgentBuilder, AgentEventKind, CompactionMethod, CompactionRecord, ErrorCode, ListPage,
     ResumeOptions, SessionEvent, SessionLog, SessionMetadata, SessionStorage, SessionSummary,
     StorageError,
 };
@@ -144,13 +145,14 @@ async fn a_stored_compaction_that_cannot_be_read_leaves_the_one_before() {
     // D19, C11
     let record = |summary: &str, boundary: u64| {
         SessionMetadata::Compacted(CompactionRecord {
-            method: CompactMethod::Summarized,
+            method: CompactionMethod::Summarized,
             summary: Some(summary.to_owned()),
             boundary,
             pinned: None,
             shortened: Vec::new(),
             tokens_before: 0,
             tokens_after: 0,
+            usage: None,
         })
     };
     let mut history = marked_turns(2, 10);
@@ -194,8 +196,16 @@ async fn a_storage_that_gives_records_twice_or_out_of_order_is_read_all_the_same
             }))
         }
 
-        async fn list(&self, cursor: Option<&str>, limit: usize) -> Result<ListPage, StorageError> {
+        async fn list(
+            &self,
+            cursor: Option<&str>,
+            limit: NonZeroUsize,
+        ) -> Result<ListPage, StorageError> {
             self.0.list(cursor, limit).await
+        }
+
+        async fn summary(&self, session_id: &str) -> Result<Option<SessionSummary>, StorageError> {
+            self.0.summary(session_id).await
         }
 
         async fn find(&self, query: &str) -> Result<Vec<SessionSummary>, StorageError> {
@@ -273,8 +283,12 @@ impl SessionStorage for Lines {
         Ok((!log.events.is_empty()).then_some(log))
     }
 
-    async fn list(&self, _: Option<&str>, _: usize) -> Result<ListPage, StorageError> {
+    async fn list(&self, _: Option<&str>, _: NonZeroUsize) -> Result<ListPage, StorageError> {
         Ok(ListPage::default())
+    }
+
+    async fn summary(&self, _: &str) -> Result<Option<SessionSummary>, StorageError> {
+        Ok(None)
     }
 
     async fn find(&self, _: &str) -> Result<Vec<SessionSummary>, StorageError> {
@@ -392,13 +406,14 @@ async fn records_of_another_version_and_garbage_are_skipped() {
 async fn a_stored_compaction_cannot_have_removed_what_came_after_it() {
     // Found by `any_stored_history_resumes_into_valid_requests`
     let record = SessionMetadata::Compacted(CompactionRecord {
-        method: CompactMethod::Summarized,
+        method: CompactionMethod::Summarized,
         summary: None,
         boundary: 30,
         pinned: None,
         shortened: Vec::new(),
         tokens_before: 0,
         tokens_after: 0,
+        usage: None,
     });
     let history = vec![metadata(0, record), user_message(0, "later")];
     let provider = provider().always(|_| [text("ok"), done()]);

@@ -6,7 +6,7 @@ use youyou_agent::testing::{
     done_with_data, error, reasoning, reasoning_with, text, text_model,
 };
 use youyou_agent::{
-    AgentEventKind, AssistantPart, ChatRequest, ErrorSource, Message, MessageStatus, ProviderData,
+    AgentEventKind, AssistantPart, ChatRequest, ErrorOrigin, Message, MessageStatus, ProviderData,
     ProviderErrorKind, SendOptions, SessionEventKind, StopReason, Usage,
 };
 
@@ -34,7 +34,7 @@ async fn a_stream_that_ends_without_done_after_text_fails_and_keeps_the_text() {
     );
     let failure = assert_failed(&events, youyou_agent::ErrorCode::ProviderError);
     assert!(failure.retryable);
-    assert_eq!(failure.source, ErrorSource::Provider);
+    assert_eq!(failure.origin, ErrorOrigin::Provider);
     assert_eq!(failure.details, Some(json!({"kind": {"type": "network"}})));
     let stored = rig.stored();
     assert_eq!(
@@ -237,7 +237,8 @@ async fn reasoning_goes_back_in_place_with_its_data_byte_for_byte() {
     assert!(parts.iter().all(|part| match part {
         AssistantPart::ToolCall { provider_data, .. }
         | AssistantPart::Reasoning { provider_data, .. } => provider_data.is_none(),
-        AssistantPart::Text { .. } => true,
+        AssistantPart::Text { provider_data, .. } => provider_data.is_none(),
+        _ => false,
     }));
 
     // Back with the first one its data is there again.

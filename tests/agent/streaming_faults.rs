@@ -7,7 +7,7 @@ use youyou_agent::testing::{
     reasoning, refuse, text, text_model,
 };
 use youyou_agent::{
-    AgentBuilder, AgentConfig, ChatEvent, ChatRequest, ChatStream, ErrorSource, ModelInfo,
+    AgentBuilder, AgentConfig, ChatEvent, ChatRequest, ChatStream, ErrorOrigin, ModelInfo,
     ModelProvider, ProviderError, ProviderErrorKind, SessionConfig,
 };
 
@@ -41,7 +41,7 @@ async fn what_comes_after_done_is_ignored_with_a_warning() {
         let events = rig.send("hi").await;
         let warnings = warnings(&events);
         assert_eq!(warnings.len(), 1, "{events:#?}");
-        assert_eq!(warnings[0].0, ErrorSource::Provider);
+        assert_eq!(warnings[0].0, ErrorOrigin::Provider);
         assert!(warnings[0].1.contains("\"scripted\""), "{warnings:?}");
         let told = told(&events);
         assert_eq!(told[1], "text 0: a");
@@ -80,7 +80,7 @@ async fn a_provider_that_panics_or_refuses_fails_its_turn_and_nothing_else() {
         rig.provider.queue(script);
         let events = rig.send("hi").await;
         let failure = assert_failed(&events, youyou_agent::ErrorCode::ProviderError);
-        assert_eq!(failure.source, ErrorSource::Provider);
+        assert_eq!(failure.origin, ErrorOrigin::Provider);
         assert!(failure.message.contains(words), "{failure}");
         assert!(failure.message.contains("scripted"), "{failure}");
         let lines = stored_lines(&rig.stored());

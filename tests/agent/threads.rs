@@ -1,6 +1,7 @@
 //! Chapter 10: any thread, with or without a runtime.
 
 use std::future::Future;
+use std::num::NonZeroUsize;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
@@ -87,7 +88,7 @@ async fn a_thread_without_a_runtime_can_do_everything() {
         assert_eq!(block_on(collect(subscription)), events);
         let id = session.id().to_owned();
         assert_eq!(
-            block_on(agent.list_sessions(None, 10))
+            block_on(agent.list_sessions(None, NonZeroUsize::new(10)))
                 .unwrap()
                 .sessions
                 .len(),
@@ -95,7 +96,7 @@ async fn a_thread_without_a_runtime_can_do_everything() {
         );
         assert_eq!(block_on(agent.find_sessions("hi")).unwrap().len(), 1);
         block_on(agent.rename_session(&id, "greeting")).unwrap();
-        let history = block_on(agent.session_history(&id, None, 0)).unwrap();
+        let history = block_on(agent.session_history(&id, None, None)).unwrap();
         assert!(!history.events.is_empty());
         let session = block_on(agent.resume_session(&id, ResumeOptions::default())).unwrap();
         let turn = session.send("again").unwrap();
@@ -131,7 +132,11 @@ async fn a_session_takes_calls_from_many_threads_at_once() {
                         0 => drop(session.send("hi")),
                         1 => drop(session.cancel(None)),
                         2 => drop(session.info()),
-                        _ => drop(agent.session_history(session.id(), None, 1).await),
+                        _ => drop(
+                            agent
+                                .session_history(session.id(), None, NonZeroUsize::new(1))
+                                .await,
+                        ),
                     }
                     tokio::task::yield_now().await;
                 }

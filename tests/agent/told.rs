@@ -45,8 +45,8 @@ fn line(kind: &AgentEventKind) -> String {
             ..
         } => match (status, error) {
             (TurnStatus::Completed, _) => format!("completed: {assistant_output}"),
-            (TurnStatus::Failed, Some(error)) => format!("failed {}", name(error.code)),
-            (TurnStatus::Failed, None) => "failed without an error".to_owned(),
+            (_, Some(error)) => format!("failed {}", name(error.code)),
+            (status, None) => format!("{status:?} without an error"),
         },
         AgentEventKind::TurnCancelled { .. } => "cancelled".to_owned(),
         other => format!("{other:?}"),

@@ -9,8 +9,7 @@ use youyou_agent::testing::{
 };
 use youyou_agent::{
     AfterToolUse, AgentEventKind, BeforeToolUse, ContentBlock, ErrorCode, HookOutcome, SendOptions,
-    SessionState, SkillDefinition, Tap, TurnEnd, TurnEnding, TurnStart, TurnStatus, Usage,
-    UserInput,
+    SessionState, SkillDefinition, Tap, TurnEnd, TurnStart, TurnStatus, Usage, UserInput,
 };
 
 use crate::probe::{Lines, Probe};
@@ -200,7 +199,7 @@ async fn a_cancelled_turn_tells_what_it_cost() {
     let outcome = rig.agent.turn(&events[0].turn_id).unwrap().outcome().await;
     assert_eq!(
         (outcome.status, outcome.usage),
-        (TurnEnding::Cancelled, usage)
+        (TurnStatus::Cancelled, usage)
     );
     assert_eq!(outcome.last_sequence, events.last().unwrap().sequence);
     rig.epilogue().await;

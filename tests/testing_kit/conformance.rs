@@ -1,6 +1,7 @@
 //! The storages of the kit are whole, behind faults that do not happen and through JSON too.
 
 use async_trait::async_trait;
+use std::num::NonZeroUsize;
 use youyou_agent::testing::{
     FaultyMemories, FaultySessions, InMemoryMemories, InMemorySessions, memory_storage_conformance,
     session_storage_conformance, session_storage_durability, session_storage_skips_unreadable,
@@ -50,7 +51,11 @@ impl SessionStorage for JsonSessions {
         self.0.load(session_id).await
     }
 
-    async fn list(&self, cursor: Option<&str>, limit: usize) -> Result<ListPage, StorageError> {
+    async fn list(
+        &self,
+        cursor: Option<&str>,
+        limit: NonZeroUsize,
+    ) -> Result<ListPage, StorageError> {
         self.0.list(cursor, limit).await
     }
 

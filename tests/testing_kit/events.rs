@@ -42,6 +42,7 @@ fn end(call_id: &str) -> AgentEventKind {
         duration_ms: 1,
         success: true,
         error: None,
+        stop_reason: None,
     }
 }
 
@@ -56,6 +57,7 @@ fn complete() -> AgentEventKind {
     AgentEventKind::TurnComplete {
         status: TurnStatus::Completed,
         error: None,
+        stop_reason: None,
         assistant_output: "".into(),
         usage: Usage::default(),
         session_usage: Usage::default(),

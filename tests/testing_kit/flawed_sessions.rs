@@ -1,5 +1,6 @@
 //! The kit notices the faults that session storages really have.
 
+use std::num::NonZeroUsize;
 use std::panic::AssertUnwindSafe;
 
 use async_trait::async_trait;
@@ -137,7 +138,11 @@ impl SessionStorage for Flawed {
             .await
     }
 
-    async fn list(&self, cursor: Option<&str>, limit: usize) -> Result<ListPage, StorageError> {
+    async fn list(
+        &self,
+        cursor: Option<&str>,
+        limit: NonZeroUsize,
+    ) -> Result<ListPage, StorageError> {
         if self.has(Flaw::CursorIsOffset) {
             let start: usize = cursor.unwrap_or("0").parse().unwrap();
             let all = self.all().await;

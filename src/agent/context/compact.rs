@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use super::Context;
 use super::estimate::{self, QUARTERS};
-use super::normalize::{Normalizer, SkillPrompt, View};
+use super::normalize::{ModelProfile, Normalizer, SkillPrompt};
 use super::transcript;
-use crate::agent::event::CompactMethod;
+use crate::agent::event::CompactionMethod;
 use crate::agent::message::ContentBlock;
 use crate::agent::message::{Message, Messages, UserMessage, UserOrigin};
 use crate::agent::storage::{CompactionRecord, SessionEvent, SessionEventKind, ShortenedResult};
@@ -73,7 +73,7 @@ impl Unit<'_> {
 
 /// What no compaction can free: the fixed part and the newest user message with its skill, in
 /// tokens.
-pub(crate) fn unmovable(context: &Context) -> u64 {
+pub(crate) fn irreducible_tokens(context: &Context) -> u64 {
     let latest_user = context
         .events()
         .iter()
@@ -87,8 +87,8 @@ pub(crate) fn unmovable(context: &Context) -> u64 {
 /// What the context may cost after a compaction, in tokens: the limit, or more where what
 /// cannot go fills most of the window. Half of the rest is left to the others then; with less
 /// each step would cut them to nothing.
-pub(crate) fn goal(window: u64, limit: u64, unmovable: u64) -> u64 {
-    limit.max(unmovable + window.saturating_sub(unmovable) / 2)
+pub(crate) fn goal(window: u64, limit: u64, irreducible_tokens: u64) -> u64 {
+    limit.max(irreducible_tokens + window.saturating_sub(irreducible_tokens) / 2)
 }
 
 /// Decides what goes. `None`: nothing can be freed.
@@ -96,7 +96,7 @@ pub(crate) fn plan(context: &Context, target: Target) -> Option<Plan> {
     let units = units(context);
     let newest = units.len().checked_sub(1)?;
     let latest_user = units.iter().rposition(|unit| unit.is_user);
-    let available = target.tokens.saturating_sub(unmovable(context));
+    let available = target.tokens.saturating_sub(irreducible_tokens(context));
     // A summary takes its share of what is left; the tail gets the rest.
     let summary = (target.window / SUMMARY_SHARE).min(available / 2);
     let budget = available - summary;
@@ -255,9 +255,9 @@ impl Plan {
     /// The record of this compaction, with a summary or, without one, what was there before.
     pub(crate) fn record(&self, context: &Context, summary: Option<String>) -> CompactionRecord {
         let method = if summary.is_some() {
-            CompactMethod::Summarized
+            CompactionMethod::Summarized
         } else {
-            CompactMethod::Truncated
+            CompactionMethod::Truncated
         };
         let before = context
             .compaction()
@@ -289,7 +289,7 @@ impl Plan {
             shortened: record.shortened.clone(),
             ..record.clone()
         });
-        let view = View {
+        let view = ModelProfile {
             provider_id: Arc::clone(&context.view().provider_id),
             vision: false,
         };

@@ -19,7 +19,7 @@ use super::storage::{
 };
 use estimate::{QUARTERS, Quarters};
 use normalize::Normalizer;
-pub(crate) use normalize::{SkillPrompt, View};
+pub(crate) use normalize::{ModelProfile, SkillPrompt};
 
 /// What the model is sent, and what it was made of.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ pub(crate) struct Context {
 
 /// A message of the user, as it is stored.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Said<'a> {
+pub(crate) struct UserMessageRef<'a> {
     pub(crate) index: u64,
     pub(crate) content: &'a [ContentBlock],
     /// Name of the skill it calls.
@@ -56,7 +56,7 @@ struct Calibration {
 }
 
 impl Context {
-    pub(crate) fn new(view: View) -> Self {
+    pub(crate) fn new(view: ModelProfile) -> Self {
         Self {
             events: Vec::new(),
             compaction: None,
@@ -71,7 +71,7 @@ impl Context {
 
     /// The context of a stored session: everything on its visible path after the newest
     /// compaction there. Refused images and ids of calls count on every branch.
-    pub(crate) fn restore(view: View, mut events: Vec<SessionEvent>, path: &Path) -> Self {
+    pub(crate) fn restore(view: ModelProfile, mut events: Vec<SessionEvent>, path: &Path) -> Self {
         let mut this = Self::new(view);
         for event in &events {
             this.note_calls(event);
@@ -181,12 +181,12 @@ impl Context {
         self.call_ids.contains(id)
     }
 
-    pub(crate) fn view(&self) -> &View {
+    pub(crate) fn view(&self) -> &ModelProfile {
         self.folded.view()
     }
 
     /// Goes on with another model.
-    pub(crate) fn set_view(&mut self, view: View) {
+    pub(crate) fn set_view(&mut self, view: ModelProfile) {
         if *self.folded.view() != view {
             self.refold_with(view);
         }
@@ -212,12 +212,12 @@ impl Context {
     }
 
     /// The newest user message.
-    pub(crate) fn newest_user(&self) -> Option<Said<'_>> {
+    pub(crate) fn newest_user(&self) -> Option<UserMessageRef<'_>> {
         self.events
             .iter()
             .rev()
             .find_map(|event| match &event.kind {
-                SessionEventKind::UserMessage { content, skill, .. } => Some(Said {
+                SessionEventKind::UserMessage { content, skill, .. } => Some(UserMessageRef {
                     index: event.index,
                     content,
                     skill: skill.as_deref(),
@@ -228,7 +228,7 @@ impl Context {
 
     /// Whether the newest user message holds images that the model is shown.
     pub(crate) fn newest_user_shows_images(&self) -> Option<u64> {
-        let Said { index, content, .. } = self.newest_user()?;
+        let UserMessageRef { index, content, .. } = self.newest_user()?;
         let has_images = content
             .iter()
             .any(|block| matches!(block, ContentBlock::Image { .. }));
@@ -334,7 +334,7 @@ impl Context {
         self.refold_with(view);
     }
 
-    fn refold_with(&mut self, view: View) {
+    fn refold_with(&mut self, view: ModelProfile) {
         let mut folded = Normalizer::new(
             view,
             self.compaction.as_ref(),

@@ -20,7 +20,7 @@ use crate::agent::text::head_and_tail;
 
 /// What the receiving model can take.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct View {
+pub(crate) struct ModelProfile {
     /// Opaque data of other providers is left out.
     pub(crate) provider_id: Arc<str>,
     /// Without it images are placeholders.
@@ -38,7 +38,7 @@ pub(crate) struct SkillPrompt {
 /// The fold: events in, messages out.
 #[derive(Debug)]
 pub(crate) struct Normalizer {
-    view: View,
+    view: ModelProfile,
     skill: Option<SkillPrompt>,
     /// User messages whose images a model refused.
     refused: HashSet<u64>,
@@ -48,7 +48,7 @@ pub(crate) struct Normalizer {
     open: Option<OpenRound>,
     messages: Messages,
     /// How many of them stand for messages that are gone.
-    stand_ins: usize,
+    placeholders: usize,
     cost: Quarters,
 }
 
@@ -74,7 +74,7 @@ struct OpenCall {
 
 impl Normalizer {
     pub(crate) fn new(
-        view: View,
+        view: ModelProfile,
         compaction: Option<&CompactionRecord>,
         refused: HashSet<u64>,
         skill: Option<SkillPrompt>,
@@ -87,7 +87,7 @@ impl Normalizer {
             seen_ids: HashSet::new(),
             open: None,
             messages: Messages::default(),
-            stand_ins: 0,
+            placeholders: 0,
             cost: 0,
         };
         if let Some(record) = compaction {
@@ -109,7 +109,7 @@ impl Normalizer {
         this
     }
 
-    pub(crate) fn view(&self) -> &View {
+    pub(crate) fn view(&self) -> &ModelProfile {
         &self.view
     }
 
@@ -131,7 +131,7 @@ impl Normalizer {
 
     /// How many messages are there, without those that stand for others.
     pub(crate) fn message_count(&self) -> usize {
-        self.messages.len() - self.stand_ins
+        self.messages.len() - self.placeholders
     }
 
     /// Takes the next event.
@@ -373,7 +373,7 @@ impl Normalizer {
     }
 
     fn emit_user(&mut self, content: Vec<ContentBlock>, origin: UserOrigin) {
-        self.stand_ins += usize::from(origin == UserOrigin::Summary);
+        self.placeholders += usize::from(origin == UserOrigin::Summary);
         self.emit(Message::User(UserMessage { content, origin }));
     }
 

@@ -43,6 +43,15 @@ macro_rules! caller_error {
             }
         }
 
+        /// The error behind it does not count.
+        impl PartialEq for $name {
+            fn eq(&self, other: &Self) -> bool {
+                self.message == other.message $(&& self.$field == other.$field)*
+            }
+        }
+
+        impl Eq for $name {}
+
         impl std::fmt::Display for $name {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str(&self.message)

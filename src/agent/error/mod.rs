@@ -1,9 +1,10 @@
 //! The one error type of the agent: a code for machines, a message for people.
 //!
 //! Every code of chapter 9 has its named constructor here and nowhere else, so
-//! that retryability and source are decided once per code.
+//! that retryability and origin are decided once per code.
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -77,7 +78,8 @@ pub enum ErrorCode {
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[non_exhaustive]
-pub enum ErrorSource {
+#[cfg_attr(feature = "bindings", specta(rename = "ErrorSource"))]
+pub enum ErrorOrigin {
     /// The agent itself.
     Agent,
     /// A model provider.
@@ -95,9 +97,10 @@ pub enum ErrorSource {
 /// An error as the caller sees it.
 ///
 /// Over IPC it is the object `{ code, message, retryable, source, retryAfterMs?, details? }`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[non_exhaustive]
 pub struct AgentError {
     /// What went wrong, for machines.
     pub code: ErrorCode,
@@ -107,8 +110,9 @@ pub struct AgentError {
     /// `TOOL_TIMEOUT`, `STORAGE_ERROR` and `REQUEST_CANCELLED`, and for `PROVIDER_ERROR` where
     /// the kind of failure allows it.
     pub retryable: bool,
-    /// The part of the system the error comes from.
-    pub source: ErrorSource,
+    /// The part of the system the error comes from; `source` on the wire.
+    #[serde(rename = "source")]
+    pub origin: ErrorOrigin,
     /// Milliseconds to wait before trying again, when the server named them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "bindings", specta(optional, type = Option<u32>))]
@@ -117,6 +121,30 @@ pub struct AgentError {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "bindings", specta(optional, type = Option<crate::ipc::bindings::JsonValue>))]
     pub details: Option<Value>,
+    /// What [`source`](std::error::Error::source) gives; it stays in this process.
+    #[serde(skip)]
+    cause: Option<Arc<dyn std::error::Error + Send + Sync>>,
+}
+
+/// The cause does not count: it does not cross the wire.
+impl PartialEq for AgentError {
+    fn eq(&self, other: &Self) -> bool {
+        let Self {
+            code,
+            message,
+            retryable,
+            origin,
+            retry_after_ms,
+            details,
+            cause: _,
+        } = self;
+        *code == other.code
+            && *message == other.message
+            && *retryable == other.retryable
+            && *origin == other.origin
+            && *retry_after_ms == other.retry_after_ms
+            && *details == other.details
+    }
 }
 
 impl fmt::Display for AgentError {
@@ -125,7 +153,12 @@ impl fmt::Display for AgentError {
     }
 }
 
-impl std::error::Error for AgentError {}
+impl std::error::Error for AgentError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        let cause = self.cause.as_deref()?;
+        Some(cause)
+    }
+}
 
 impl fmt::Display for ErrorCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -135,19 +168,29 @@ impl fmt::Display for ErrorCode {
 }
 
 impl AgentError {
-    fn new(code: ErrorCode, source: ErrorSource, message: impl Into<String>) -> Self {
+    fn new(code: ErrorCode, origin: ErrorOrigin, message: impl Into<String>) -> Self {
         Self {
             code,
             message: message.into(),
             retryable: false,
-            source,
+            origin,
             retry_after_ms: None,
             details: None,
+            cause: None,
         }
     }
 
     fn retryable(mut self) -> Self {
         self.retryable = true;
+        self
+    }
+
+    /// Adds the error behind it.
+    pub(crate) fn caused_by(
+        mut self,
+        cause: impl std::error::Error + Send + Sync + 'static,
+    ) -> Self {
+        self.cause = Some(Arc::new(cause));
         self
     }
 
@@ -163,7 +206,7 @@ impl AgentError {
     pub fn no_model_provider() -> Self {
         Self::new(
             ErrorCode::NoModelProvider,
-            ErrorSource::Agent,
+            ErrorOrigin::Agent,
             "no model provider is registered; call AgentBuilder::provider at least once",
         )
     }
@@ -173,7 +216,7 @@ impl AgentError {
     pub fn name_conflict(kind: &str, name: &str) -> Self {
         Self::new(
             ErrorCode::NameConflict,
-            ErrorSource::Agent,
+            ErrorOrigin::Agent,
             format!("the {kind} \"{name}\" is registered twice; names must be unique"),
         )
     }
@@ -183,7 +226,7 @@ impl AgentError {
     pub fn skill_dependency_not_met(skill: &str, tool: &str) -> Self {
         Self::new(
             ErrorCode::SkillDependencyNotMet,
-            ErrorSource::Agent,
+            ErrorOrigin::Agent,
             format!("the skill \"{skill}\" requires the tool \"{tool}\", which is not registered"),
         )
     }
@@ -193,7 +236,7 @@ impl AgentError {
     pub fn plugin_init_failed(plugin: &str, phase: &str, reason: &str) -> Self {
         Self::new(
             ErrorCode::PluginInitFailed,
-            ErrorSource::Plugin,
+            ErrorOrigin::Plugin,
             format!("the plugin \"{plugin}\" failed in {phase}: {reason}"),
         )
     }
@@ -203,7 +246,7 @@ impl AgentError {
     pub fn storage_duplicate(kind: &str) -> Self {
         Self::new(
             ErrorCode::StorageDuplicate,
-            ErrorSource::Agent,
+            ErrorOrigin::Agent,
             format!("a second {kind} storage was registered; at most one is allowed"),
         )
     }
@@ -213,7 +256,7 @@ impl AgentError {
     pub fn invalid_default_model(model: &str, known: &[String]) -> Self {
         Self::new(
             ErrorCode::InvalidDefaultModel,
-            ErrorSource::Agent,
+            ErrorOrigin::Agent,
             format!(
                 "the default model \"{model}\" is not declared by any provider; declared are: {}",
                 join_or_none(known)
@@ -226,7 +269,7 @@ impl AgentError {
     pub fn invalid_config(field: &str, reason: &str) -> Self {
         Self::new(
             ErrorCode::InvalidConfig,
-            ErrorSource::Agent,
+            ErrorOrigin::Agent,
             format!("{field}: {reason}"),
         )
     }
@@ -234,7 +277,7 @@ impl AgentError {
     /// `SESSION_BUSY` with what is in the way and what to do.
     #[must_use]
     pub fn session_busy(message: impl Into<String>) -> Self {
-        Self::new(ErrorCode::SessionBusy, ErrorSource::Agent, message).retryable()
+        Self::new(ErrorCode::SessionBusy, ErrorOrigin::Agent, message).retryable()
     }
 
     /// `MODEL_NOT_SUPPORTED`: no provider declares `model`.
@@ -242,7 +285,7 @@ impl AgentError {
     pub fn model_not_supported(model: &str, known: &[String]) -> Self {
         Self::new(
             ErrorCode::ModelNotSupported,
-            ErrorSource::Agent,
+            ErrorOrigin::Agent,
             format!(
                 "no provider declares the model \"{model}\"; choose one of: {}",
                 join_or_none(known)
@@ -255,11 +298,12 @@ impl AgentError {
     pub fn provider(provider: &str, error: &ProviderError) -> Self {
         let mut this = Self::new(
             ErrorCode::ProviderError,
-            ErrorSource::Provider,
+            ErrorOrigin::Provider,
             format!("{provider}: {}", error.message),
         );
         this.retryable = error.kind.is_retryable();
         this.details = Some(serde_json::json!({ "kind": error.kind }));
+        this.cause = Some(Arc::new(error.clone()));
         if let ProviderErrorKind::RateLimited { retry_after_ms } = &error.kind {
             this.retry_after_ms = *retry_after_ms;
         }
@@ -269,7 +313,7 @@ impl AgentError {
     /// `TOOL_EXECUTION_ERROR`.
     #[must_use]
     pub fn tool_execution(message: impl Into<String>) -> Self {
-        Self::new(ErrorCode::ToolExecutionError, ErrorSource::Tool, message)
+        Self::new(ErrorCode::ToolExecutionError, ErrorOrigin::Tool, message)
     }
 
     /// `TOOL_TIMEOUT`: `tool` did not end within `limit_ms` milliseconds.
@@ -277,7 +321,7 @@ impl AgentError {
     pub fn tool_timeout(tool: &str, limit_ms: u64) -> Self {
         Self::new(
             ErrorCode::ToolTimeout,
-            ErrorSource::Tool,
+            ErrorOrigin::Tool,
             format!(
                 "the tool \"{tool}\" did not finish within {limit_ms} ms and was stopped; its effects are unknown"
             ),
@@ -295,7 +339,7 @@ impl AgentError {
         };
         Self::new(
             ErrorCode::ToolNotFound,
-            ErrorSource::Tool,
+            ErrorOrigin::Tool,
             format!("there is no tool \"{tool}\"; available tools: {known}"),
         )
     }
@@ -311,7 +355,7 @@ impl AgentError {
         };
         Self::new(
             ErrorCode::SkillNotFound,
-            ErrorSource::Agent,
+            ErrorOrigin::Agent,
             format!(
                 "there is no skill \"/{skill}\".{hint} To send the text as it is, write \"//{skill}\""
             ),
@@ -323,7 +367,7 @@ impl AgentError {
     pub fn session_not_found(session: &str) -> Self {
         Self::new(
             ErrorCode::SessionNotFound,
-            ErrorSource::Agent,
+            ErrorOrigin::Agent,
             format!("there is no session \"{session}\""),
         )
     }
@@ -333,7 +377,7 @@ impl AgentError {
     pub fn storage(doing: &str, reason: &str) -> Self {
         Self::new(
             ErrorCode::StorageError,
-            ErrorSource::Storage,
+            ErrorOrigin::Storage,
             format!("{doing}: {reason}"),
         )
         .retryable()
@@ -344,7 +388,7 @@ impl AgentError {
     pub fn max_tool_calls_exceeded(limit: u32) -> Self {
         Self::new(
             ErrorCode::MaxToolCallsExceeded,
-            ErrorSource::Agent,
+            ErrorOrigin::Agent,
             format!(
                 "the limit of {limit} tool calls in one turn was reached; send a message to go on"
             ),
@@ -354,7 +398,7 @@ impl AgentError {
     /// `COMPACT_ERROR`.
     #[must_use]
     pub fn compact(message: impl Into<String>) -> Self {
-        Self::new(ErrorCode::CompactError, ErrorSource::Agent, message)
+        Self::new(ErrorCode::CompactError, ErrorOrigin::Agent, message)
     }
 
     /// `REQUEST_CANCELLED`.
@@ -362,7 +406,7 @@ impl AgentError {
     pub fn request_cancelled(what: &str) -> Self {
         Self::new(
             ErrorCode::RequestCancelled,
-            ErrorSource::Agent,
+            ErrorOrigin::Agent,
             format!("{what} was cancelled"),
         )
         .retryable()
@@ -371,7 +415,7 @@ impl AgentError {
     /// `INVALID_INPUT`.
     #[must_use]
     pub fn invalid_input(message: impl Into<String>) -> Self {
-        Self::new(ErrorCode::InvalidInput, ErrorSource::Agent, message)
+        Self::new(ErrorCode::InvalidInput, ErrorOrigin::Agent, message)
     }
 
     /// `CONTENT_NOT_SUPPORTED`: `model` cannot take `content`.
@@ -379,7 +423,7 @@ impl AgentError {
     pub fn content_not_supported(model: &str, content: &str) -> Self {
         Self::new(
             ErrorCode::ContentNotSupported,
-            ErrorSource::Agent,
+            ErrorOrigin::Agent,
             format!(
                 "the model \"{model}\" cannot take {content}; choose another model or leave it out"
             ),
@@ -391,7 +435,7 @@ impl AgentError {
     pub fn hook_aborted(plugin: &str, hook: &str, reason: &str) -> Self {
         Self::new(
             ErrorCode::HookAborted,
-            ErrorSource::Plugin,
+            ErrorOrigin::Plugin,
             format!("the plugin \"{plugin}\" refused ({hook}): {reason}"),
         )
     }
@@ -401,7 +445,7 @@ impl AgentError {
     pub fn agent_shut_down() -> Self {
         Self::new(
             ErrorCode::AgentShutDown,
-            ErrorSource::Agent,
+            ErrorOrigin::Agent,
             "the agent was shut down; nothing can be started any more",
         )
     }
@@ -409,7 +453,7 @@ impl AgentError {
     /// `INTERNAL`: a fault of the agent, such as a contained panic.
     #[must_use]
     pub fn internal(message: impl Into<String>) -> Self {
-        Self::new(ErrorCode::Internal, ErrorSource::Agent, message)
+        Self::new(ErrorCode::Internal, ErrorOrigin::Agent, message)
     }
 }
 

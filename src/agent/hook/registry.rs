@@ -70,14 +70,14 @@ impl Taps {
 
 /// How long the handlers of a hook may take.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Patience<'a> {
+pub(crate) struct HookDeadline<'a> {
     /// For a tap that has no limit of its own.
     pub(crate) limit: Duration,
     /// The user's cancel or close: from then on a tap without any limit has this one, too.
     pub(crate) cancel: Option<&'a CancellationToken>,
 }
 
-impl Patience<'_> {
+impl HookDeadline<'_> {
     /// Ends when a handler without a limit has had its time.
     async fn after_cancel(self) {
         match self.cancel {
@@ -186,13 +186,13 @@ pub(crate) struct Stop {
 pub(crate) async fn run<H: Hook>(
     taps: &[Tapped<H>],
     mut payload: H,
-    patience: Patience<'_>,
+    deadline: HookDeadline<'_>,
     faults_deny: impl Fn(OnFault) -> bool,
     mut change: impl FnMut(&mut H, H::Change) -> Result<(), String>,
 ) -> HookRun<H> {
     let mut warnings = Vec::new();
     for tapped in taps {
-        let outcome = tapped.call(payload.clone(), patience).await;
+        let outcome = tapped.call(payload.clone(), deadline).await;
         let fault = match outcome {
             Ok(HookOutcome::Continue) => continue,
             Ok(HookOutcome::ContinueWith(changed)) => match change(&mut payload, changed) {
@@ -235,11 +235,11 @@ impl<H: Hook> Tapped<H> {
     async fn call(
         &self,
         mut payload: H,
-        patience: Patience<'_>,
+        deadline: HookDeadline<'_>,
     ) -> Result<HookOutcome<H::Change>, String> {
         payload.set_config(&self.config);
         let limit = match self.tap.limit {
-            TapLimit::Configured => Some(patience.limit),
+            TapLimit::Configured => Some(deadline.limit),
             TapLimit::Own(own) => Some(own),
             TapLimit::None => None,
         };
@@ -254,7 +254,7 @@ impl<H: Hook> Tapped<H> {
                     answer = contain::future(call) => {
                         answer.map_err(|panicked| panicked.to_string())
                     }
-                    () = patience.after_cancel() => {
+                    () = deadline.after_cancel() => {
                         Err("it did not answer in time after the end was asked for".to_owned())
                     }
                 },

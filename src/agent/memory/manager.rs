@@ -14,7 +14,7 @@ use super::extract::{self, Proposal};
 use super::{Memory, MemoryStorage};
 use crate::agent::catalog::Model;
 use crate::agent::clock::now_ms;
-use crate::agent::context::View;
+use crate::agent::context::ModelProfile;
 use crate::agent::context::estimate;
 use crate::agent::context::normalize::Normalizer;
 use crate::agent::context::transcript;
@@ -99,7 +99,7 @@ impl MemoryProgress {
 
     /// Looks whether the checkpoint in the background has ended. Answers the index of the
     /// newest event that is extracted now.
-    pub(crate) fn harvest(&mut self) -> Option<u64> {
+    pub(crate) fn take_finished(&mut self) -> Option<u64> {
         let Checkpoint { task, through } = self
             .running
             .take_if(|checkpoint| checkpoint.task.is_finished())?;
@@ -329,7 +329,7 @@ impl Extraction {
     }
 
     fn transcript(&self, limit_tokens: u64) -> String {
-        let view = View {
+        let view = ModelProfile {
             provider_id: Arc::clone(&self.model.provider_id),
             vision: false,
         };

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::SessionInner;
 use super::state::Activity;
-use super::work::Work;
+use super::work::SessionCore;
 use crate::agent::contain::lock;
 use crate::agent::error::AgentError;
 use crate::agent::event::AgentEventKind;
@@ -49,7 +49,7 @@ impl SessionInner {
     ///
     /// # Errors
     /// `INTERNAL`: the slot is not free.
-    pub(crate) async fn make_way(self: &Arc<Self>) -> Result<(), AgentError> {
+    pub(crate) async fn close_for_replace(self: &Arc<Self>) -> Result<(), AgentError> {
         let mut closing = self.begin_close();
         let closing = closing
             .wait_for(|closing| closing.stored.is_some())
@@ -85,7 +85,7 @@ impl SessionInner {
         begun
     }
 
-    async fn close_now(self: &Arc<Self>) -> (Result<(), AgentError>, Option<Box<Work>>) {
+    async fn close_now(self: &Arc<Self>) -> (Result<(), AgentError>, Option<Box<SessionCore>>) {
         lock(&self.state).closing = true;
         self.cancel(None);
         let work = match self.unhurried(TURN_SHARE, self.retrieve()).await {
@@ -107,13 +107,13 @@ impl SessionInner {
         if let Some(slot) = self.slot.upgrade() {
             slot.free(&self.id);
         }
-        self.core.outlet.close_session(&self.id);
+        self.core.event_log.close_session(&self.id);
         (stored, work)
     }
 
     /// Extracts memories and notes it, once the slot is free. What is cut off or fails is made
     /// up for when the session goes on.
-    async fn remember(&self, work: Work, all_stored: bool) {
+    async fn remember(&self, work: SessionCore, all_stored: bool) {
         let Some(memory) = work.memory else { return };
         let model = lock(&self.state).model.clone();
         let limit = Duration::from_millis(self.core.config.memory_timeout_ms);
@@ -174,7 +174,7 @@ impl SessionInner {
     }
 
     /// Waits for the work to come back.
-    async fn retrieve(self: &Arc<Self>) -> Box<Work> {
+    async fn retrieve(self: &Arc<Self>) -> Box<SessionCore> {
         loop {
             let idle = self.idle.notified();
             let mut idle = std::pin::pin!(idle);
@@ -188,7 +188,7 @@ impl SessionInner {
     }
 
     /// Stops what runs where it is. Its work is lost.
-    fn stop_turn(&self) -> Option<Box<Work>> {
+    fn stop_turn(&self) -> Option<Box<SessionCore>> {
         let (work, stopped) = {
             let mut state = lock(&self.state);
             let stopped = state.running_task();
@@ -202,7 +202,7 @@ impl SessionInner {
             let what = "the running turn did not end in time and was stopped; what its tools did is unknown";
             self.core.leave_out(&self.id, what);
             task.abort();
-            if let Some(log) = self.core.outlet.turn(&turn_id) {
+            if let Some(log) = self.core.event_log.turn(&turn_id) {
                 log.end(AgentEventKind::TurnCancelled {
                     usage: Usage::default(),
                 })
@@ -218,8 +218,8 @@ impl SessionInner {
     /// The end of a session: hooks, then everything is written.
     async fn wind_up(
         self: &Arc<Self>,
-        work: Option<Box<Work>>,
-    ) -> (Result<(), AgentError>, Option<Box<Work>>) {
+        work: Option<Box<SessionCore>>,
+    ) -> (Result<(), AgentError>, Option<Box<SessionCore>>) {
         let message_count = match &work {
             Some(work) => work.message_count,
             None => lock(&self.state).message_count,

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use super::state::Activity;
-use super::{SessionInner, Work};
+use super::{SessionCore, SessionInner};
 use crate::agent::catalog::Model;
-use crate::agent::compaction::{self, Attempt, CompactOutcome, Compaction};
+use crate::agent::compaction::{self, Attempt, Compaction, CompactionOutcome};
 use crate::agent::contain::{self, lock};
 use crate::agent::context::compact;
 use crate::agent::error::AgentError;
@@ -17,7 +17,7 @@ impl SessionInner {
     pub(super) async fn compact(
         self: Arc<Self>,
         cancel: CancellationToken,
-    ) -> Result<CompactOutcome, AgentError> {
+    ) -> Result<CompactionOutcome, AgentError> {
         self.core.check_running()?;
         let model = self.model_for(None)?;
         let mut work = {
@@ -37,18 +37,18 @@ impl SessionInner {
 
     async fn compact_with(
         &self,
-        work: &mut Work,
+        work: &mut SessionCore,
         model: &Model,
         cancel: &CancellationToken,
-    ) -> Result<CompactOutcome, AgentError> {
+    ) -> Result<CompactionOutcome, AgentError> {
         work.prepare(self, model, &[]);
         let tokens_before = work.context.estimated_tokens();
         let messages_before = work.context.message_count();
         // Whatever the size, half of what can be freed is to go.
-        let unmovable = compact::unmovable(&work.context);
+        let irreducible_tokens = compact::irreducible_tokens(&work.context);
         let limit = compaction::threshold(&self.core, model);
-        let wanted = compact::goal(model.window(), limit, unmovable)
-            .min(unmovable + tokens_before.saturating_sub(unmovable) / 2);
+        let wanted = compact::goal(model.window(), limit, irreducible_tokens)
+            .min(irreducible_tokens + tokens_before.saturating_sub(irreducible_tokens) / 2);
         let compaction = Compaction {
             core: &self.core,
             session_id: &self.id,
@@ -60,7 +60,7 @@ impl SessionInner {
         let record = match attempted.attempt {
             Attempt::Compacted(record) => record,
             Attempt::FreesNothing => {
-                return Ok(CompactOutcome {
+                return Ok(CompactionOutcome {
                     method: None,
                     tokens_before,
                     tokens_after: tokens_before,
@@ -86,7 +86,7 @@ impl SessionInner {
         }
         work.context.compact(record);
         let removed = messages_before.saturating_sub(work.context.message_count());
-        Ok(CompactOutcome {
+        Ok(CompactionOutcome {
             method: Some(method),
             tokens_before,
             tokens_after: work.context.estimated_tokens(),

@@ -19,12 +19,12 @@ use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::catalog::Model;
-use super::compaction::CompactOutcome;
+use super::compaction::CompactionOutcome;
 use super::contain::{self, lock};
 use super::core::Core;
 use super::error::AgentError;
+use super::event_log::{Subscription, Turn};
 use super::message::{ContentBlock, UserInput};
-use super::outlet::{Subscription, Turn};
 use super::provider::{ReasoningEffort, ResponseFormat};
 use super::storage::path::Path;
 use super::storage::{EventPage, PageRequest, SessionEvent, SessionOverrides};
@@ -35,7 +35,7 @@ pub(crate) use open::{create, load, resume};
 pub(crate) use slot::{Slot, SlotTicket};
 pub use state::SessionState;
 use state::{Activity, State};
-pub(crate) use work::Work;
+pub(crate) use work::SessionCore;
 
 /// An open session. A cheap handle: clones mean the same session.
 ///
@@ -206,7 +206,7 @@ impl Session {
     /// `SESSION_BUSY` while a turn runs; `MODEL_NOT_SUPPORTED`; `REQUEST_CANCELLED`;
     /// `HOOK_ABORTED`; `STORAGE_ERROR`; `SESSION_NOT_FOUND`; `AGENT_SHUT_DOWN`. After an error
     /// the context is what it was; a write that timed out may be found by a later resume.
-    pub async fn compact(&self) -> Result<CompactOutcome, AgentError> {
+    pub async fn compact(&self) -> Result<CompactionOutcome, AgentError> {
         self.compact_until(CancellationToken::new()).await
     }
 
@@ -214,7 +214,7 @@ impl Session {
     pub(crate) async fn compact_until(
         &self,
         cancel: CancellationToken,
-    ) -> Result<CompactOutcome, AgentError> {
+    ) -> Result<CompactionOutcome, AgentError> {
         let inner = Arc::clone(&self.inner);
         contain::spawned(&self.inner.core.runtime, async move {
             inner.compact(cancel).await
@@ -240,7 +240,7 @@ impl Session {
         let subscription = self
             .inner
             .core
-            .outlet
+            .event_log
             .subscribe_session(&self.inner.id, after);
         if self.inner.is_closed() {
             subscription.past_only()
@@ -311,7 +311,7 @@ impl SessionInner {
         model: Model,
         input: TurnInput,
         options: SendOptions,
-        check: impl FnOnce(&Work) -> Result<(), AgentError>,
+        check: impl FnOnce(&SessionCore) -> Result<(), AgentError>,
     ) -> Result<Turn, AgentError> {
         let turn_id: Arc<str> = uuid::Uuid::now_v7().to_string().into();
         let cancel = CancellationToken::new();
@@ -326,7 +326,7 @@ impl SessionInner {
             state.activity = Activity::turn(&turn_id, &cancel);
             work
         };
-        let log = self.core.outlet.begin_turn(&self.id, &turn_id);
+        let log = self.core.event_log.begin_turn(&self.id, &turn_id);
         let run = TurnRun::new(
             Arc::clone(self),
             work,
@@ -341,7 +341,7 @@ impl SessionInner {
         Ok(self.handle(log))
     }
 
-    fn handle(self: &Arc<Self>, log: Arc<super::outlet::TurnLog>) -> Turn {
+    fn handle(self: &Arc<Self>, log: Arc<super::event_log::TurnLog>) -> Turn {
         let session = Arc::downgrade(self);
         let turn_id = Arc::clone(log.turn_id());
         Turn::new(log, move || {
@@ -353,7 +353,7 @@ impl SessionInner {
 
     /// A further reader of a running or recent turn.
     pub(crate) fn turn(self: &Arc<Self>, turn_id: &str) -> Option<Turn> {
-        let log = self.core.outlet.turn(turn_id)?;
+        let log = self.core.event_log.turn(turn_id)?;
         Some(self.handle(log))
     }
 
@@ -383,7 +383,7 @@ impl SessionInner {
             model_id: state.model.id.to_string(),
             state: state.activity.public(),
             turn_id: state.activity.turn_id().map(|id| id.to_string()),
-            last_sequence: self.core.outlet.last_sequence(),
+            last_sequence: self.core.event_log.last_sequence(),
             context_tokens: state.context_tokens,
             context_window: state.model.info.context_window,
             message_count: state.message_count,
@@ -420,7 +420,7 @@ impl SessionInner {
     /// Takes the work back from whoever used it: the session is idle again. `publish` tells
     /// the world, under the lock: nobody finds the session idle before the turn's last event
     /// is there, and nobody who has read that event finds the session busy.
-    pub(crate) fn give_back<T>(&self, work: Box<Work>, publish: impl FnOnce() -> T) -> T {
+    pub(crate) fn give_back<T>(&self, work: Box<SessionCore>, publish: impl FnOnce() -> T) -> T {
         let mut state = lock(&self.state);
         state.message_count = work.message_count;
         state.context_tokens = work.context.tokens();

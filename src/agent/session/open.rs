@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 
 use super::slot::SlotTicket;
 use super::state::{Activity, State};
-use super::work::Work;
+use super::work::SessionCore;
 use super::{Session, SessionInner};
 use crate::agent::catalog::Model;
 use crate::agent::clock::now_ms;
@@ -35,7 +35,7 @@ struct Parts {
     environment: Option<String>,
     title: Option<String>,
     model: Model,
-    work: Box<Work>,
+    work: Box<SessionCore>,
 }
 
 /// Creates a session in a slot that was taken for it. The model is found already.
@@ -47,7 +47,7 @@ pub(crate) async fn create(
 ) -> Result<Session, AgentError> {
     let id: Arc<str> = uuid::Uuid::now_v7().to_string().into();
     let journal = journal(&core, &id, 0);
-    let work = Work::new(Context::new(model.view()), journal);
+    let work = SessionCore::new(Context::new(model.view()), journal);
     let parts = Parts {
         id,
         created_at: now_ms(),
@@ -245,7 +245,7 @@ pub(crate) async fn resume(
     });
     let (usage, stored_model) = (stored.usage(), stored.stored_model());
     let journal = journal(&core, &stored.id, next_index);
-    let mut work = Work::new(
+    let mut work = SessionCore::new(
         Context::restore(model.view(), stored.events, &stored.path),
         journal,
     );
@@ -286,7 +286,7 @@ async fn open(
             resumed,
             plugin_config: Arc::default(),
         },
-        core.hook_limit_with(ticket.hurry()),
+        core.hook_limit_with(ticket.contended()),
         |_| false,
         |_, never| match never {},
     )

@@ -43,7 +43,7 @@ enum Held {
 pub(crate) struct SlotTicket {
     slot: Arc<Slot>,
     /// Fires when somebody waits for the slot.
-    hurry: CancellationToken,
+    contended: CancellationToken,
     used: bool,
 }
 
@@ -85,11 +85,11 @@ impl Slot {
             if session_id.is_some_and(|id| state.claimed.contains(id)) {
                 return None;
             }
-            let hurry = CancellationToken::new();
-            state.held = Held::Opening(session_id.cloned(), hurry.clone());
+            let contended = CancellationToken::new();
+            state.held = Held::Opening(session_id.cloned(), contended.clone());
             Some(Ok(SlotTicket {
                 slot: Arc::clone(self),
-                hurry,
+                contended,
                 used: false,
             }))
         })
@@ -107,8 +107,8 @@ impl Slot {
     ) -> Result<SlotTicket, AgentError> {
         let _first_in_queue = self.queue.lock().await;
         loop {
-            if let Some(open) = self.occupant().await {
-                open.make_way().await?;
+            if let Some(open) = self.wait_open().await {
+                open.close_for_replace().await?;
             }
             match self.take(session_id).await {
                 // Somebody was quicker; that session makes way, too.
@@ -151,10 +151,10 @@ impl Slot {
 
     /// Waits for an opening that is under way, whose hooks have their limit from now on.
     /// Answers the session that is open then.
-    async fn occupant(&self) -> Option<Arc<SessionInner>> {
+    async fn wait_open(&self) -> Option<Arc<SessionInner>> {
         self.when(|state| match &state.held {
-            Held::Opening(_, hurry) => {
-                hurry.cancel();
+            Held::Opening(_, contended) => {
+                contended.cancel();
                 None
             }
             Held::Open(session) => Some(Some(Arc::clone(session))),
@@ -226,8 +226,8 @@ impl SlotTicket {
     }
 
     /// Fires when somebody waits for the slot.
-    pub(crate) fn hurry(&self) -> &CancellationToken {
-        &self.hurry
+    pub(crate) fn contended(&self) -> &CancellationToken {
+        &self.contended
     }
 
     /// Puts the session into the slot.

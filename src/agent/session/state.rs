@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::work::Work;
+use super::work::SessionCore;
 use crate::agent::catalog::Model;
 use crate::agent::error::AgentError;
 use crate::agent::journal::Journal;
@@ -41,7 +41,7 @@ pub(super) struct State {
 
 /// Who holds the session's work.
 pub(super) enum Activity {
-    Idle(Box<Work>),
+    Idle(Box<SessionCore>),
     Turn(Running),
     Compacting(CancellationToken),
     Closed,
@@ -116,13 +116,13 @@ impl State {
     }
 
     /// Takes the work out; the caller sets what goes on instead.
-    pub(super) fn take_idle(&mut self) -> Result<Box<Work>, AgentError> {
+    pub(super) fn take_idle(&mut self) -> Result<Box<SessionCore>, AgentError> {
         self.check_idle()?;
         self.take_work().ok_or_else(closed)
     }
 
     /// Takes the work of an idle session, also while it is being closed.
-    pub(super) fn take_work(&mut self) -> Option<Box<Work>> {
+    pub(super) fn take_work(&mut self) -> Option<Box<SessionCore>> {
         match std::mem::replace(&mut self.activity, Activity::Closed) {
             Activity::Idle(work) => Some(work),
             other => {

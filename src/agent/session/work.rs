@@ -14,7 +14,7 @@ use crate::agent::provider::{PromptBlock, ToolSpec, Usage};
 use crate::agent::storage::{CompactionRecord, SessionEvent, SessionEventKind, SessionMetadata};
 
 /// The inside of a session: its context and the way into the storage.
-pub(crate) struct Work {
+pub(crate) struct SessionCore {
     pub(crate) context: Context,
     pub(crate) journal: Arc<Journal>,
     /// Facts that are stored with the next message.
@@ -39,7 +39,7 @@ struct Prompt {
     blocks: Arc<[PromptBlock]>,
 }
 
-impl Work {
+impl SessionCore {
     pub(super) fn new(context: Context, journal: Arc<Journal>) -> Self {
         Self {
             context,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::agent::error::ErrorCode;
-use crate::agent::event::CompactMethod;
+use crate::agent::event::CompactionMethod;
 use crate::agent::message::{AssistantPart, ContentBlock, ProviderData};
 use crate::agent::provider::{StopReason, Usage};
 
@@ -356,7 +356,7 @@ pub struct SessionOverrides {
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 pub struct CompactionRecord {
     /// How.
-    pub method: CompactMethod,
+    pub method: CompactionMethod,
     /// What stands for everything removed so far; absent while nothing was removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "bindings", specta(optional))]

@@ -18,12 +18,12 @@ use super::{ToolContext, ToolInput, ToolOutput};
 use crate::agent::config::AgentConfig;
 use crate::agent::contain::Panicked;
 use crate::agent::context::normalize::{CANCELLED, NOT_EXECUTED};
-use crate::agent::error::{AgentError, ErrorCode, ErrorSource};
+use crate::agent::error::{AgentError, ErrorCode, ErrorOrigin};
 use crate::agent::event::AgentEventKind;
-use crate::agent::hook::registry::{self, Patience, Taps};
+use crate::agent::event_log::TurnLog;
+use crate::agent::hook::registry::{self, HookDeadline, Taps};
 use crate::agent::hook::{AfterToolUse, BeforeToolUse, OnFault};
 use crate::agent::journal::{Journal, Written};
-use crate::agent::outlet::TurnLog;
 use crate::agent::storage::{Interruption, SessionEvent, SessionEventKind};
 use crate::agent::text::without_control_characters;
 
@@ -186,7 +186,7 @@ impl Dispatcher<'_> {
         let run = registry::run(
             &self.taps.before_tool_use,
             payload,
-            self.patience(),
+            self.deadline(),
             |_: OnFault| true,
             |payload, changed| {
                 tool.validate(&changed)?;
@@ -274,7 +274,7 @@ impl Dispatcher<'_> {
         let run = registry::run(
             &self.taps.after_tool_use,
             payload,
-            self.patience(),
+            self.deadline(),
             |on_fault| on_fault == OnFault::Deny,
             |payload, changed| {
                 payload.output = admitted(changed, self.config.tool_output_limit_bytes).into();
@@ -299,8 +299,8 @@ impl Dispatcher<'_> {
         }
     }
 
-    fn patience(&self) -> Patience<'_> {
-        Patience {
+    fn deadline(&self) -> HookDeadline<'_> {
+        HookDeadline {
             limit: Duration::from_millis(self.config.hook_timeout_ms),
             cancel: Some(self.cancel),
         }
@@ -376,7 +376,7 @@ impl Dispatcher<'_> {
         for message in warnings {
             self.log.push(AgentEventKind::Warning {
                 message,
-                source: ErrorSource::Plugin,
+                origin: ErrorOrigin::Plugin,
             });
         }
     }

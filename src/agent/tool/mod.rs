@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use typed::{BoxedOutput, TypedTool, typed, typed_blocking};
 
-use super::outlet::TurnLog;
+use super::event_log::TurnLog;
 
 /// Something the model can do.
 ///

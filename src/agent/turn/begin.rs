@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Ending, TurnRun};
 use crate::agent::context::SkillPrompt;
-use crate::agent::error::{AgentError, ErrorSource};
+use crate::agent::error::{AgentError, ErrorOrigin};
 use crate::agent::hook::{OnFault, TurnStart, TurnStartChange, registry};
 use crate::agent::message::{ContentBlock, UserInput};
 use crate::agent::session::{NewMessage, TurnInput};
@@ -168,7 +168,7 @@ impl TurnRun {
         )
         .await;
         self.dynamic_sections = sections;
-        self.warn(run.warnings, ErrorSource::Plugin);
+        self.warn(run.warnings, ErrorOrigin::Plugin);
         if let Some(stop) = run.stopped {
             self.announce_end = false;
             return Err(Ending::Failed(AgentError::hook_aborted(

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::{Ending, TurnRun};
-use crate::agent::error::{AgentError, ErrorSource};
+use crate::agent::error::{AgentError, ErrorOrigin};
 use crate::agent::event::{AgentEventKind, TurnStatus};
 use crate::agent::hook::{TurnEnd, registry};
 use crate::agent::storage::{Interruption, SessionEventKind, SessionMetadata};
@@ -61,6 +61,7 @@ impl TurnRun {
         AgentEventKind::TurnComplete {
             status,
             error,
+            stop_reason: self.stop_reason,
             assistant_output,
             usage: self.usage,
             session_usage: self.work.usage,
@@ -97,7 +98,7 @@ impl TurnRun {
                 stop.plugin_id, stop.reason
             )
         }));
-        self.warn(warnings, ErrorSource::Plugin);
+        self.warn(warnings, ErrorOrigin::Plugin);
         run.payload.assistant_output
     }
 
@@ -108,7 +109,7 @@ impl TurnRun {
         let Some(memory) = &mut self.work.memory else {
             return;
         };
-        let extracted = memory.harvest();
+        let extracted = memory.take_finished();
         if memory.checkpoint_is_due(core.config.memory_checkpoint_interval) {
             memory.checkpoint(&core, &self.session.id, &self.model);
         }

@@ -17,11 +17,11 @@ use tracing::Instrument as _;
 use super::catalog::Model;
 use super::contain;
 use super::core::Core;
-use super::error::{AgentError, ErrorSource};
+use super::error::{AgentError, ErrorOrigin};
 use super::event::AgentEventKind;
-use super::outlet::TurnLog;
-use super::provider::{PromptBlock, ToolSpec, Usage};
-use super::session::{SendOptions, SessionInner, TurnInput, Work};
+use super::event_log::TurnLog;
+use super::provider::{PromptBlock, StopReason, ToolSpec, Usage};
+use super::session::{SendOptions, SessionCore, SessionInner, TurnInput};
 use super::storage::{Interruption, SessionEventKind, SessionMetadata};
 use super::tool::dispatcher::{Call, Dispatcher};
 use respond::Answer;
@@ -29,7 +29,7 @@ use respond::Answer;
 /// A turn under way, with everything it works with.
 pub(crate) struct TurnRun {
     session: Arc<SessionInner>,
-    work: Box<Work>,
+    work: Box<SessionCore>,
     log: Arc<TurnLog>,
     model: Model,
     cancel: CancellationToken,
@@ -40,6 +40,8 @@ pub(crate) struct TurnRun {
     dynamic_sections: Vec<String>,
     /// What the turn has cost.
     usage: Usage,
+    /// Why the model stopped in the newest response.
+    stop_reason: Option<StopReason>,
     /// Text of the newest response.
     output: Arc<str>,
     tool_calls: u32,
@@ -88,7 +90,7 @@ pub(crate) async fn run(mut turn: TurnRun) {
 impl TurnRun {
     pub(crate) fn new(
         session: Arc<SessionInner>,
-        work: Box<Work>,
+        work: Box<SessionCore>,
         log: Arc<TurnLog>,
         model: Model,
         cancel: CancellationToken,
@@ -107,6 +109,7 @@ impl TurnRun {
             tools: Arc::default(),
             dynamic_sections: Vec::new(),
             usage: Usage::default(),
+            stop_reason: None,
             output: Arc::default(),
             tool_calls: 0,
             compaction_refused: false,
@@ -127,6 +130,7 @@ impl TurnRun {
             self.check_cancel()?;
             let answer = self.respond(step).await?;
             self.output = answer.text();
+            self.stop_reason = answer.stop_reason;
             let calls = self.record_answer(answer).await?;
             if calls.is_empty() {
                 return Ok(());
@@ -216,9 +220,9 @@ impl TurnRun {
         }
     }
 
-    fn warn(&self, warnings: Vec<String>, source: ErrorSource) {
+    fn warn(&self, warnings: Vec<String>, origin: ErrorOrigin) {
         for message in warnings {
-            self.log.push(AgentEventKind::Warning { message, source });
+            self.log.push(AgentEventKind::Warning { message, origin });
         }
     }
 }

@@ -11,7 +11,7 @@ use super::{Ending, TurnRun};
 use crate::agent::catalog::Model;
 use crate::agent::compaction::{self, Attempt, Compaction};
 use crate::agent::context::compact;
-use crate::agent::error::{AgentError, ErrorSource};
+use crate::agent::error::{AgentError, ErrorOrigin};
 use crate::agent::event::AgentEventKind;
 use crate::agent::message::{AssistantPart, ProviderData};
 use crate::agent::provider::{Completion, ProviderError, ProviderErrorKind, StopReason, Usage};
@@ -114,7 +114,7 @@ impl TurnRun {
                     return Ok(self.answer(response, reserved, true));
                 }
                 Streamed::Cancelled => {
-                    self.keep_cut(response, reserved, Interruption::Cancelled)
+                    self.store_partial(response, reserved, Interruption::Cancelled)
                         .await;
                     return Err(Ending::Cancelled);
                 }
@@ -132,7 +132,7 @@ impl TurnRun {
                 }
             }
             let failure = self.failure(&error);
-            self.keep_failed(response, reserved).await;
+            self.store_failed(response, reserved).await;
             self.refuse_images(&error).await;
             return Err(Ending::Failed(failure));
         }
@@ -157,18 +157,18 @@ impl TurnRun {
 
     /// Stores what arrived of an answer that failed: from here on a cancel comes too late,
     /// so that the stored reason and the last event say the same.
-    async fn keep_failed(&mut self, response: Response, reserved: Option<u64>) {
+    async fn store_failed(&mut self, response: Response, reserved: Option<u64>) {
         let interruption = if self.session.begin_finishing() {
             Interruption::Failed
         } else {
             Interruption::Cancelled
         };
-        self.keep_cut(response, reserved, interruption).await;
+        self.store_partial(response, reserved, interruption).await;
     }
 
     /// Stores what arrived of an answer that was cut. Its calls never run, and the model is
     /// told so.
-    async fn keep_cut(
+    async fn store_partial(
         &mut self,
         response: Response,
         reserved: Option<u64>,
@@ -262,7 +262,7 @@ impl TurnRun {
         let wanted = compact::goal(
             by_estimate(self.model.window()),
             by_estimate(limit),
-            compact::unmovable(context),
+            compact::irreducible_tokens(context),
         );
         if estimated <= wanted {
             return Ok(false);
@@ -290,7 +290,7 @@ impl TurnRun {
             "the conversation does not fit the model's window, and {reason}; shorten the message or choose a model with a larger window ({}: {})",
             self.model.provider_id, error.message
         ));
-        self.keep_failed(Response::default(), None).await;
+        self.store_failed(Response::default(), None).await;
         Err(Ending::Failed(failure))
     }
 
@@ -323,7 +323,7 @@ impl TurnRun {
                         "the conversation does not fit the model's window, and {refused}"
                     ))));
                 }
-                self.warn(vec![refused], ErrorSource::Plugin);
+                self.warn(vec![refused], ErrorOrigin::Plugin);
                 return Ok(false);
             }
             Attempt::Cancelled => return Err(Ending::Cancelled),

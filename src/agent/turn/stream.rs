@@ -8,9 +8,9 @@ use tokio::time::Instant;
 use super::TurnRun;
 use super::respond::Answer;
 use super::response::Response;
-use crate::agent::error::ErrorSource;
+use crate::agent::error::ErrorOrigin;
+use crate::agent::event_log::DeltaKind;
 use crate::agent::model_call::{ModelCall, Next};
-use crate::agent::outlet::DeltaKind;
 use crate::agent::provider::{ChatEvent, ChatRequest, ProviderError};
 use crate::agent::storage::Interruption;
 
@@ -101,7 +101,7 @@ impl TurnRun {
                 provider_data,
             }) => response.tool_call(call_id, tool_name, arguments, provider_data),
             Next::Event(ChatEvent::Warning { message }) => {
-                self.warn(vec![message], ErrorSource::Provider);
+                self.warn(vec![message], ErrorOrigin::Provider);
             }
             Next::Event(ChatEvent::Done(completion)) => {
                 response.completion = completion;
@@ -121,7 +121,7 @@ impl TurnRun {
                 self.model.provider_id
             );
             tracing::warn!("{warning}");
-            self.warn(vec![warning], ErrorSource::Provider);
+            self.warn(vec![warning], ErrorOrigin::Provider);
         }
     }
 

@@ -5,7 +5,7 @@ use tauri::State;
 use crate::agent::config::{ResumeOptions, SessionConfig};
 use crate::agent::error::AgentError;
 use crate::ipc::state::Ipc;
-use crate::{CompactOutcome, SessionInfo};
+use crate::{CompactionOutcome, SessionInfo};
 
 /// Creates a session. A repeated `requestId` answers the same session.
 #[tauri::command]
@@ -65,7 +65,7 @@ pub(crate) async fn compact(
     ipc: State<'_, Ipc>,
     session_id: String,
     request_id: Option<String>,
-) -> Result<CompactOutcome, AgentError> {
+) -> Result<CompactionOutcome, AgentError> {
     ipc.answer("compact", async {
         let session = ipc.session(&session_id)?;
         ipc.compact(session, request_id).await

@@ -7,7 +7,7 @@ use super::wire::{Attachment, MessageContent, SafeInteger, TurnAccepted};
 use crate::SendOptions;
 use crate::agent::error::AgentError;
 use crate::agent::event::AgentEvent;
-use crate::agent::outlet::{Joining, TurnOutcome};
+use crate::agent::event_log::{Coalescing, TurnOutcome};
 use crate::ipc::page::Page;
 use crate::ipc::state::Ipc;
 
@@ -106,7 +106,7 @@ pub(crate) async fn attach(
         let session = ipc.session(&session_id)?;
         let events = session
             .subscribe(after_sequence.map(|after| after.0))
-            .joining(Joining::Always);
+            .joining(Coalescing::Always);
         let info = session.info();
         let turn_id = info.turn_id.as_deref();
         Ok(Attachment {

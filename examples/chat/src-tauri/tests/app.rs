@@ -6,13 +6,14 @@
     reason = "a test that cannot go on fails"
 )]
 
+use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
 
 use futures_util::StreamExt;
 use youyou_agent::{
     Agent, AgentEventKind, ContentBlock, ErrorCode, MemoryStorage, ResumeOptions, Session,
-    SessionConfig, SessionEventKind, ToolHandler, TurnEnding, TurnOutcome, TurnStatus,
+    SessionConfig, SessionEventKind, ToolHandler, TurnOutcome, TurnStatus,
 };
 use youyou_chat::backend::{Backend, Folders};
 
@@ -69,7 +70,10 @@ async fn a_request_runs_tools_in_the_workspace_and_is_found_after_a_restart() {
     drop(agent);
 
     let agent = open(folder.path()).agent().build().await.unwrap();
-    let page = agent.list_sessions(None, 10).await.unwrap();
+    let page = agent
+        .list_sessions(None, NonZeroUsize::new(10))
+        .await
+        .unwrap();
     assert_eq!(page.sessions.len(), 1);
     let found = &page.sessions[0];
     assert_eq!(
@@ -81,7 +85,7 @@ async fn a_request_runs_tools_in_the_workspace_and_is_found_after_a_restart() {
         .await
         .unwrap();
     let outcome = say(&session, "write notes/a.txt: 你好").await;
-    assert_eq!(outcome.status, TurnEnding::Completed);
+    assert_eq!(outcome.status, TurnStatus::Completed);
     let written = std::fs::read_to_string(folder.path().join("workspace/notes/a.txt")).unwrap();
     assert_eq!(written, "你好\n".trim_end());
 }
@@ -159,7 +163,7 @@ async fn a_secret_in_a_file_reaches_neither_model_nor_storage_nor_log() {
         outcome.assistant_output
     );
     let history = agent
-        .session_history(session.id(), None, 100)
+        .session_history(session.id(), None, NonZeroUsize::new(100))
         .await
         .unwrap();
     let stored = serde_json::to_string(&history).unwrap();
@@ -247,7 +251,7 @@ async fn every_skill_finds_its_tools_and_every_event_is_kept_in_order() {
     );
     say(&session, "list files").await;
     let history = agent
-        .session_history(session.id(), None, 100)
+        .session_history(session.id(), None, NonZeroUsize::new(100))
         .await
         .unwrap();
     let kinds: Vec<&str> = history

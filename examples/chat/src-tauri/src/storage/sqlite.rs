@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
+use std::num::NonZeroUsize;
 use youyou_agent::{
     ListPage, SessionEvent, SessionLog, SessionStorage, SessionSummary, StorageError,
 };
@@ -66,7 +67,11 @@ impl SessionStorage for SqliteSessions {
             .await
     }
 
-    async fn list(&self, cursor: Option<&str>, limit: usize) -> Result<ListPage, StorageError> {
+    async fn list(
+        &self,
+        cursor: Option<&str>,
+        limit: NonZeroUsize,
+    ) -> Result<ListPage, StorageError> {
         let after = cursor.map(parse_cursor).transpose()?;
         self.0
             .run(move |connection| page(connection, after, limit))

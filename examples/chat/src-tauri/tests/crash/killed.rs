@@ -2,6 +2,7 @@
 //! event once it was published.
 
 use std::io::{BufRead, BufReader, Lines, Write as _};
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
@@ -28,7 +29,10 @@ pub(crate) fn runtime() -> tokio::runtime::Runtime {
 
 /// Opens the only session of the folder, or a new one.
 pub(crate) async fn open(agent: &Agent) -> Session {
-    let page = agent.list_sessions(None, 2).await.unwrap();
+    let page = agent
+        .list_sessions(None, NonZeroUsize::new(2))
+        .await
+        .unwrap();
     assert!(page.sessions.len() < 2, "a second session: {page:?}");
     match page.sessions.first() {
         Some(stored) => {

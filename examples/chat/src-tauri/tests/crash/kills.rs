@@ -5,7 +5,7 @@ use std::path::Path;
 
 use youyou_agent::{
     AgentEvent, AgentEventKind, SessionEvent, SessionEventKind, SessionLog, SessionStorage,
-    TurnEnding,
+    TurnStatus,
 };
 
 use super::conversation::{self, LAST_ROUND, answer, message, sessions, tool_file};
@@ -126,7 +126,7 @@ fn resume(folder: &Path, number: u32) -> Result<Vec<SessionEvent>, String> {
             .map_err(|error| error.to_string())?;
         let outcome = turn.outcome().await;
         agent.shutdown().await;
-        if outcome.status != TurnEnding::Completed {
+        if outcome.status != TurnStatus::Completed {
             return Err(format!(
                 "a message after the kill failed: {:?}",
                 outcome.error

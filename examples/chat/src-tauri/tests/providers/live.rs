@@ -8,7 +8,7 @@ use futures_util::StreamExt;
 use serde_json::Value;
 use youyou_agent::{
     AgentBuilder, AgentConfig, ChatEvent, ChatRequest, ModelProvider, ProviderErrorKind,
-    SendOptions, SessionConfig, StopReason, TurnEnding,
+    SendOptions, SessionConfig, StopReason, TurnStatus,
 };
 use youyou_chat::providers::{Dialect, GenaiProvider, LocalProvider, LocalServer};
 
@@ -165,7 +165,7 @@ async fn the_server_is_found_and_holds_a_conversation_with_the_agent() {
         let outcome = tokio::time::timeout(PATIENCE, turn.outcome())
             .await
             .unwrap();
-        assert_eq!(outcome.status, TurnEnding::Completed, "{:?}", outcome.error);
+        assert_eq!(outcome.status, TurnStatus::Completed, "{:?}", outcome.error);
         assert!(!outcome.assistant_output.trim().is_empty());
         assert!(outcome.usage.input_tokens.unwrap() > 100);
     }

@@ -12,9 +12,9 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
-pub use cursor::{Joining, Subscription, Turn};
+pub use cursor::{Coalescing, Subscription, Turn};
+pub use log::TurnOutcome;
 pub(crate) use log::{DeltaKind, TurnLog};
-pub use log::{TurnEnding, TurnOutcome};
 
 use super::contain::lock;
 use wakers::Wakers;
@@ -24,7 +24,7 @@ const RECENT_TURNS: usize = 8;
 
 /// The events of an agent's life: a chain of turn logs.
 #[derive(Debug)]
-pub(crate) struct Outlet {
+pub(crate) struct EventLog {
     /// Number of the newest event. Only the running turn's log raises it.
     sequence: Arc<AtomicU64>,
     /// The newest link. Written when a turn begins or a session closes.
@@ -83,7 +83,7 @@ impl Link {
     }
 }
 
-impl Outlet {
+impl EventLog {
     pub(crate) fn new() -> Arc<Self> {
         Arc::new(Self {
             sequence: Arc::new(AtomicU64::new(0)),

@@ -10,7 +10,7 @@ use futures_core::Stream;
 
 use super::log::{DeltaKind, Deltas, Entry, LogState, TurnLog, TurnOutcome};
 use super::size::{PART_JSON_BYTES, json_bytes};
-use super::{Content, Link, Outlet};
+use super::{Content, EventLog, Link};
 use crate::agent::contain::lock;
 use crate::agent::event::{AgentEvent, AgentEventKind};
 
@@ -19,7 +19,7 @@ const LAG: usize = 64;
 
 /// When neighbouring deltas of one kind come as one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Joining {
+pub enum Coalescing {
     /// Once the subscriber is more than 64 deltas behind.
     WhenLagging,
     /// Always; for consumers that pace themselves.
@@ -41,7 +41,7 @@ impl Position {
         log: &TurnLog,
         state: &LogState,
         after: u64,
-        joining: Joining,
+        joining: Coalescing,
     ) -> Option<AgentEvent> {
         loop {
             match state.entries.get(self.entry)? {
@@ -72,15 +72,15 @@ impl Position {
         }
     }
 
-    fn join(&mut self, log: &TurnLog, deltas: &Deltas, joining: Joining) -> Option<AgentEvent> {
+    fn join(&mut self, log: &TurnLog, deltas: &Deltas, joining: Coalescing) -> Option<AgentEvent> {
         let unread = deltas.parts.get(self.part..)?;
         let from = match self.part.checked_sub(1) {
             Some(before) => deltas.parts.get(before)?.end as usize,
             None => 0,
         };
         let count = match joining {
-            Joining::WhenLagging if unread.len() <= LAG => 1,
-            Joining::WhenLagging | Joining::Always => parts_that_fit(deltas, unread, from),
+            Coalescing::WhenLagging if unread.len() <= LAG => 1,
+            Coalescing::WhenLagging | Coalescing::Always => parts_that_fit(deltas, unread, from),
         };
         let last = unread.get(count - 1)?;
         let delta = deltas.text.get(from..last.end as usize)?.to_owned();
@@ -191,7 +191,7 @@ impl Stream for Turn {
         let this = self.get_mut();
         let position = &mut this.position;
         this.log.poll_read(context, |log, state| {
-            position.next(log, state, 0, Joining::WhenLagging)
+            position.next(log, state, 0, Coalescing::WhenLagging)
         })
     }
 }
@@ -210,7 +210,7 @@ impl fmt::Debug for Turn {
 ///
 /// That of a session ends when the session is closed, that of an agent never.
 pub struct Subscription {
-    outlet: Arc<Outlet>,
+    event_log: Arc<EventLog>,
     link: Arc<Link>,
     position: Position,
     /// Number of the newest link at the start: a close before it was another opening of
@@ -220,7 +220,7 @@ pub struct Subscription {
     session_id: Option<Arc<str>>,
     /// Events up to this number are left out.
     after: u64,
-    joining: Joining,
+    joining: Coalescing,
     /// Whether to wait for what is still to come.
     live: bool,
     ended: bool,
@@ -228,20 +228,20 @@ pub struct Subscription {
 
 impl Subscription {
     pub(super) fn new(
-        outlet: &Arc<Outlet>,
+        event_log: &Arc<EventLog>,
         link: Arc<Link>,
         since: u64,
         session_id: Option<Arc<str>>,
         after: u64,
     ) -> Self {
         Self {
-            outlet: Arc::clone(outlet),
+            event_log: Arc::clone(event_log),
             link,
             position: Position::default(),
             since,
             session_id,
             after,
-            joining: Joining::WhenLagging,
+            joining: Coalescing::WhenLagging,
             live: true,
             ended: false,
         }
@@ -249,7 +249,7 @@ impl Subscription {
 
     /// Sets when neighbouring deltas come as one.
     #[must_use]
-    pub fn joining(mut self, joining: Joining) -> Self {
+    pub fn joining(mut self, joining: Coalescing) -> Self {
         self.joining = joining;
         self
     }
@@ -327,7 +327,7 @@ impl Subscription {
             }
             // Everything of this link is read; go on with the next or wait for it. The lock
             // makes sure that no link comes between looking and waiting.
-            let mut chain = lock(&self.outlet.chain);
+            let mut chain = lock(&self.event_log.chain);
             let next = self.link.next.get().cloned();
             if next.is_none() && self.live {
                 chain.waiting.add(context);

@@ -12,7 +12,7 @@ use crate::agent::clock::now_ms;
 use crate::agent::contain::lock;
 use crate::agent::error::AgentError;
 use crate::agent::event::{AgentEvent, AgentEventKind, TurnStatus};
-use crate::agent::provider::Usage;
+use crate::agent::provider::{StopReason, Usage};
 
 /// Longest progress message, in bytes.
 const PROGRESS_BYTES: usize = 4_096;
@@ -24,7 +24,7 @@ pub(crate) struct TurnLog {
     turn_id: Arc<str>,
     /// Milliseconds since the Unix epoch; times of deltas are stored relative to it.
     began_at: u64,
-    /// Shared with the outlet and raised under `state` only, so that the order of entries
+    /// Shared with the event_log and raised under `state` only, so that the order of entries
     /// is the order of numbers.
     sequence: Arc<AtomicU64>,
     state: Mutex<LogState>,
@@ -79,16 +79,21 @@ pub(crate) enum DeltaKind {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[non_exhaustive]
 pub struct TurnOutcome {
     /// The turn.
     #[cfg_attr(feature = "bindings", specta(type = String))]
     pub turn_id: Arc<str>,
     /// How it ended.
-    pub status: TurnEnding,
+    pub status: TurnStatus,
     /// Why it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "bindings", specta(optional))]
     pub error: Option<AgentError>,
+    /// Why the model stopped in its last response, if the provider said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "bindings", specta(optional))]
+    pub stop_reason: Option<StopReason>,
     /// Number of its last event.
     #[cfg_attr(feature = "bindings", specta(type = u32))]
     pub last_sequence: u64,
@@ -98,19 +103,6 @@ pub struct TurnOutcome {
     pub assistant_output: Arc<str>,
     /// What it cost.
     pub usage: Usage,
-}
-
-/// The three ways a turn can end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(feature = "bindings", derive(specta::Type))]
-pub enum TurnEnding {
-    /// The model's answer is whole.
-    Completed,
-    /// The turn failed.
-    Failed,
-    /// The user cancelled.
-    Cancelled,
 }
 
 impl TurnLog {
@@ -189,29 +181,31 @@ impl TurnLog {
     }
 
     fn outcome_of(&self, kind: AgentEventKind, last_sequence: u64) -> TurnOutcome {
-        let (status, error, assistant_output, usage) = match kind {
+        let (status, error, stop_reason, assistant_output, usage) = match kind {
             AgentEventKind::TurnComplete {
                 status,
                 error,
+                stop_reason,
                 assistant_output,
                 usage,
                 ..
-            } => {
-                let ending = match status {
-                    TurnStatus::Completed => TurnEnding::Completed,
-                    TurnStatus::Failed => TurnEnding::Failed,
-                };
-                (ending, error, assistant_output, usage)
-            }
+            } => (status, error, stop_reason, assistant_output, usage),
             AgentEventKind::TurnCancelled { usage } => {
-                (TurnEnding::Cancelled, None, Arc::default(), usage)
+                (TurnStatus::Cancelled, None, None, Arc::default(), usage)
             }
-            _ => (TurnEnding::Failed, None, Arc::default(), Usage::default()),
+            _ => (
+                TurnStatus::Failed,
+                None,
+                None,
+                Arc::default(),
+                Usage::default(),
+            ),
         };
         TurnOutcome {
             turn_id: Arc::clone(&self.turn_id),
             status,
             error,
+            stop_reason,
             last_sequence,
             assistant_output,
             usage,
