@@ -146,7 +146,7 @@ async fn a_session_that_is_deleted_while_it_is_read_does_not_open() {
     let faults = faulty.faults().clone();
     let door = Gate::closed();
     faults.inject(
-        SessionOperation::Find,
+        SessionOperation::Summary,
         When::Nth(1),
         Fault::Gate(door.clone()),
     );
