@@ -171,6 +171,7 @@ pub use agent::message::{
     AssistantMessage, AssistantPart, ContentBlock, Message, Messages, MessagesIter, ProviderData,
     ToolResultMessage, UserInput, UserMessage, UserOrigin,
 };
+pub use agent::notes::Notes;
 pub use agent::plugin::{Plugin, PluginError};
 pub use agent::provider::{
     Capabilities, ChatEvent, ChatRequest, ChatStream, Completion, ModelInfo, ModelProvider,

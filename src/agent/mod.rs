@@ -20,6 +20,7 @@ pub(crate) mod journal;
 pub(crate) mod memory;
 pub(crate) mod message;
 pub(crate) mod model_call;
+pub(crate) mod notes;
 pub(crate) mod plugin;
 pub(crate) mod prompt;
 pub(crate) mod provider;
