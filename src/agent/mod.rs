@@ -17,6 +17,8 @@ pub(crate) mod event;
 pub(crate) mod event_log;
 pub(crate) mod hook;
 pub(crate) mod journal;
+#[cfg(feature = "bindings")]
+pub(crate) mod json;
 pub(crate) mod memory;
 pub(crate) mod message;
 pub(crate) mod model_call;

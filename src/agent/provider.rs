@@ -302,7 +302,7 @@ pub struct ResponseFormat {
     /// Names the schema for the server: letters, digits, `_` and `-`, at most 64 of them.
     pub name: String,
     /// JSON Schema of the answer; its type is `object`.
-    #[cfg_attr(feature = "bindings", specta(type = crate::ipc::bindings::JsonValue))]
+    #[cfg_attr(feature = "bindings", specta(type = crate::agent::json::JsonValue))]
     pub schema: Value,
 }
 

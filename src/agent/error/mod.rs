@@ -119,7 +119,7 @@ pub struct AgentError {
     pub retry_after_ms: Option<u64>,
     /// More facts, free in shape.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "bindings", specta(optional, type = Option<crate::ipc::bindings::JsonValue>))]
+    #[cfg_attr(feature = "bindings", specta(optional, type = Option<crate::agent::json::JsonValue>))]
     pub details: Option<Value>,
     /// What [`source`](std::error::Error::source) gives; it stays in this process.
     #[serde(skip)]

@@ -141,7 +141,7 @@ pub enum AssistantPart {
         tool_name: Arc<str>,
         /// The arguments as the model gave them: always a JSON object, `{}` where the
         /// model's own text was none.
-        #[cfg_attr(feature = "bindings", specta(type = crate::ipc::bindings::JsonValue))]
+        #[cfg_attr(feature = "bindings", specta(type = crate::agent::json::JsonValue))]
         arguments: Arc<Value>,
         /// Opaque data of the call.
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -172,7 +172,7 @@ pub enum SessionEventKind {
         #[cfg_attr(feature = "bindings", specta(type = String))]
         tool_name: Arc<str>,
         /// The arguments that are really used.
-        #[cfg_attr(feature = "bindings", specta(type = crate::ipc::bindings::JsonValue))]
+        #[cfg_attr(feature = "bindings", specta(type = crate::agent::json::JsonValue))]
         arguments: Arc<Value>,
     },
     /// A tool call has its result. Stored as it finishes, not in call order.
@@ -194,7 +194,7 @@ pub enum SessionEventKind {
         error: Option<ErrorCode>,
         /// What the tool adds for the caller.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        #[cfg_attr(feature = "bindings", specta(optional, type = Option<crate::ipc::bindings::JsonValue>))]
+        #[cfg_attr(feature = "bindings", specta(optional, type = Option<crate::agent::json::JsonValue>))]
         metadata: Option<Arc<Value>>,
         /// How long it ran, in milliseconds.
         #[cfg_attr(feature = "bindings", specta(type = u32))]
