@@ -178,7 +178,7 @@ pub use agent::provider::{
     PromptBlock, ProviderError, ProviderErrorKind, ReasoningEffort, ResponseFormat, StopReason,
     ToolSpec, Usage,
 };
-pub use agent::session::{SendOptions, Session, SessionInfo, SessionState};
+pub use agent::session::{SendOptions, Session, SessionInfo};
 pub use agent::skill::{SkillDefinition, SkillInfo};
 pub use agent::storage::{
     CompactionRecord, EventPage, HeadMove, Interruption, ListPage, MessageStatus, PageRequest,
@@ -189,6 +189,7 @@ pub use agent::stored::HistoryPage;
 pub use agent::tool::{
     self, ToolContext, ToolDefinition, ToolError, ToolHandler, ToolInfo, ToolInput, ToolOutput,
 };
+pub use agent::work::SessionState;
 pub use agent::{Agent, ShutdownReport};
 #[cfg(feature = "__ipc-test")]
 #[doc(hidden)]

@@ -238,7 +238,8 @@ impl ContentBlock {
         }
     }
 
-    fn is_blank(&self) -> bool {
+    /// Whether there is nothing in it that a model could read.
+    pub(crate) fn is_blank(&self) -> bool {
         match self {
             Self::Text { text } => text.trim().is_empty(),
             // A file is content even when it is empty: its name says something.

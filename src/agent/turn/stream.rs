@@ -24,7 +24,7 @@ pub(super) enum Streamed {
     Cancelled,
 }
 
-impl TurnRun {
+impl TurnRun<'_> {
     /// Makes the call and takes its answer, until that ends one way or another.
     pub(super) async fn stream(
         &mut self,
