@@ -11,6 +11,7 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::clock::now_ms;
@@ -45,8 +46,8 @@ struct State {
     /// What could not be written yet, in order. Not empty means: the storage is down.
     backlog: VecDeque<Arc<SessionEvent>>,
     probing: bool,
-    /// Why the newest snapshot was not stored, until a write has told it.
-    snapshot_failure: Option<AgentError>,
+    /// The failure of a snapshot that hung, for the write that waited for it.
+    hung_snapshot: Option<AgentError>,
     /// Another process wrote to the session: nothing more is written.
     conflict: Option<AgentError>,
     /// Everything, where there is no storage to read it from.
@@ -148,11 +149,7 @@ impl Journal {
             return Err(AgentError::storage(STORING, reason));
         }
         self.write_backlog().await?;
-        let next_index = {
-            let mut state = lock(&self.state);
-            state.snapshot_failure = None;
-            state.next_index
-        };
+        let next_index = lock(&self.state).next_index;
         let batch: Vec<SessionEvent> = (next_index..)
             .zip(kinds)
             .map(|(index, kind)| SessionEvent {
@@ -189,41 +186,35 @@ impl Journal {
         }
         let writing = async {
             let _writing = self.writing.lock().await;
-            match self.failure_so_far() {
-                Some(failure) => failure.map(Err),
-                None => Some(self.append(std::slice::from_ref(&**event)).await),
+            let waited_for = {
+                let mut state = lock(&self.state);
+                if !state.backlog.is_empty() {
+                    // It went down while this write waited for its turn.
+                    return Ok(false);
+                }
+                state.hung_snapshot.take()
+            };
+            // What has hung for the whole limit once does not get it again.
+            match waited_for {
+                Some(failure) => Err(failure),
+                None => self
+                    .append(std::slice::from_ref(&**event))
+                    .await
+                    .map(|()| true),
             }
         };
         let written = until_cancelled(cancel, writing).await;
-        match written.unwrap_or_else(|| Some(Err(hung()))) {
-            Some(Ok(())) => Written::Stored,
-            None => {
-                self.buffer(event);
-                Written::Buffered
-            }
-            Some(Err(error)) => {
-                let first = self.buffer(event);
-                if first {
-                    Written::Failed(error)
-                } else {
-                    Written::Buffered
-                }
-            }
+        match written.unwrap_or_else(|| Err(hung())) {
+            Ok(true) => Written::Stored,
+            Ok(false) => self.buffer(event, None),
+            Err(error) => self.buffer(event, Some(error)),
         }
-    }
-
-    /// What a write finds once it has its turn: the storage went down meanwhile (`None`), or a
-    /// snapshot has hung, and this write does not take as long again.
-    fn failure_so_far(&self) -> Option<Option<AgentError>> {
-        let mut state = lock(&self.state);
-        if !state.backlog.is_empty() {
-            return Some(None);
-        }
-        state.snapshot_failure.take().map(Some)
     }
 
     fn buffer_if_down(&self, event: &Arc<SessionEvent>) -> bool {
         let mut state = lock(&self.state);
+        // Nobody waited for it.
+        state.hung_snapshot = None;
         let down = !state.backlog.is_empty();
         if down {
             state.backlog.push_back(Arc::clone(event));
@@ -231,13 +222,16 @@ impl Journal {
         down
     }
 
-    /// Keeps an event for later. Returns whether the storage went down with it.
-    fn buffer(self: &Arc<Self>, event: &Arc<SessionEvent>) -> bool {
+    /// Keeps an event for later. The failure is worth telling if the storage went down with it.
+    fn buffer(self: &Arc<Self>, event: &Arc<SessionEvent>, failure: Option<AgentError>) -> Written {
         let mut state = lock(&self.state);
-        let first = state.backlog.is_empty();
+        let went_down = state.backlog.is_empty();
         state.backlog.push_back(Arc::clone(event));
         self.start_probe(&mut state);
-        first
+        match failure.filter(|_| went_down) {
+            Some(error) => Written::Failed(error),
+            None => Written::Buffered,
+        }
     }
 
     /// Stores the text so far of a message that is still streaming, in the background, unless
@@ -252,9 +246,11 @@ impl Journal {
         let this = Arc::clone(self);
         // Owned by the lock it holds: every later write waits for it, for at most the limit.
         tokio::spawn(async move {
+            let began = Instant::now();
             if let Err(error) = this.append(std::slice::from_ref(&*event)).await {
                 tracing::debug!(session = %this.session_id, %error, "a snapshot was not stored");
-                lock(&this.state).snapshot_failure = Some(error);
+                let hung = began.elapsed() >= this.limit;
+                lock(&this.state).hung_snapshot = hung.then_some(error);
             }
             drop(writing);
         });

@@ -291,14 +291,19 @@ async fn the_title_is_the_users_own_first_words() {
         ),
         (
             vec![ContentBlock::text(long.as_str())],
-            long.split_whitespace()
-                .collect::<Vec<_>>()
-                .join(" ")
-                .chars()
-                .take(40)
-                .collect(),
+            "这是第一行 第二行 还有 很多字这是第一行 第二行 还有 很多字这是第一行 第…".to_owned(),
         ),
-        (vec![ContentBlock::text("😀".repeat(100))], "😀".repeat(40)),
+        (
+            vec![ContentBlock::text("😀".repeat(100))],
+            "😀".repeat(39) + "…",
+        ),
+        (
+            vec![
+                ContentBlock::file("a.rs", "fn main() {}"),
+                ContentBlock::text("a\u{202e}b\u{0} c\u{2066}"),
+            ],
+            "ab c".to_owned(),
+        ),
     ];
     for (content, title) in cases {
         let skill = youyou_agent::SkillDefinition {

@@ -14,9 +14,7 @@ use super::message::{AssistantPart, ContentBlock, Messages};
 use super::notes::Notes;
 use super::provider::{PromptBlock, ToolSpec, Usage};
 use super::storage::path::Path;
-use super::storage::{
-    CompactionRecord, MessageStatus, SessionEvent, SessionEventKind, SessionMetadata,
-};
+use super::storage::{CompactionRecord, SessionEvent, SessionEventKind, SessionMetadata};
 use estimate::{QUARTERS, Quarters};
 use normalize::Normalizer;
 pub(crate) use normalize::{Images, ModelProfile, SkillPrompt};
@@ -241,13 +239,22 @@ impl Context {
     /// Whether the newest user message holds images that the model is shown.
     pub(crate) fn newest_user_shows_images(&self) -> Option<u64> {
         let UserMessageRef { index, content, .. } = self.newest_user()?;
-        let has_images = content
-            .iter()
-            .any(|block| matches!(block, ContentBlock::Image { .. }));
+        let has_images = content.iter().any(is_image);
         (has_images
             && self.profile().images == Images::Shown
             && !self.refused_images.contains(&index))
         .then_some(index)
+    }
+
+    /// Whether the model is shown the image of any message.
+    pub(crate) fn shows_images(&self) -> bool {
+        self.profile().images == Images::Shown
+            && self.events.iter().any(|event| match &event.kind {
+                SessionEventKind::UserMessage { content, .. } => {
+                    !self.refused_images.contains(&event.index) && content.iter().any(is_image)
+                }
+                _ => false,
+            })
     }
 
     /// Makes the images of a message placeholders from now on.
@@ -266,8 +273,8 @@ impl Context {
                 SessionEventKind::UserMessage { .. }
                 | SessionEventKind::ToolCall { .. }
                 | SessionEventKind::ToolResult { .. } => Some(true),
-                SessionEventKind::AssistantMessage { parts, status, .. } => Some(
-                    *status == MessageStatus::Incomplete
+                SessionEventKind::AssistantMessage { parts, .. } => Some(
+                    event.interruption().is_some()
                         || parts
                             .iter()
                             .any(|part| matches!(part, AssistantPart::ToolCall { .. })),
@@ -292,12 +299,8 @@ impl Context {
                 SessionEventKind::Metadata {
                     metadata: SessionMetadata::TurnInterrupted { .. },
                 } => Some(true),
-                SessionEventKind::AssistantMessage {
-                    status: MessageStatus::Incomplete,
-                    ..
-                } => Some(true),
-                SessionEventKind::UserMessage { .. }
-                | SessionEventKind::AssistantMessage { .. } => Some(false),
+                SessionEventKind::AssistantMessage { .. } => Some(event.interruption().is_some()),
+                SessionEventKind::UserMessage { .. } => Some(false),
                 // Calls belong to their answer, which says whether it was cut.
                 _ => None,
             });
@@ -351,11 +354,11 @@ impl Context {
         let mut in_round = false;
         for event in self.events.iter().filter(|event| event.index > message) {
             match &event.kind {
-                SessionEventKind::AssistantMessage { parts, status, .. } => {
+                SessionEventKind::AssistantMessage { parts, .. } => {
                     let calls = parts
                         .iter()
                         .any(|part| matches!(part, AssistantPart::ToolCall { .. }));
-                    in_round = *status == MessageStatus::Complete && calls;
+                    in_round = event.interruption().is_none() && calls;
                     if !in_round {
                         break;
                     }
@@ -420,6 +423,10 @@ impl Context {
         self.folded = folded;
         self.calibration = None;
     }
+}
+
+fn is_image(block: &ContentBlock) -> bool {
+    matches!(block, ContentBlock::Image { .. })
 }
 
 impl CompactionRecord {

@@ -17,7 +17,7 @@ use crate::agent::message::{
 };
 use crate::agent::notes::Notes;
 use crate::agent::storage::{
-    CompactionRecord, Interruption, MessageStatus, SessionEvent, SessionEventKind, SessionMetadata,
+    CompactionRecord, Interruption, SessionEvent, SessionEventKind, SessionMetadata,
 };
 use crate::agent::text::head_and_tail;
 
@@ -161,19 +161,13 @@ impl Normalizer {
             }
             SessionEventKind::AssistantMessage {
                 parts,
-                status,
-                interruption,
-                stop_reason,
                 provider_id,
                 provider_data,
                 ..
             } => {
                 self.close_round();
-                // A storage may know only that it was cut. After one that the model itself
-                // ended no note follows: a model goes on from a cut text by itself.
-                let cut = *status == MessageStatus::Incomplete && stop_reason.is_none();
-                let interruption = interruption.or(cut.then_some(Interruption::Cancelled));
-                self.assistant(parts, interruption, provider_id, provider_data);
+                // No note follows what the model itself ended: it goes on from a cut text.
+                self.assistant(parts, event.interruption(), provider_id, provider_data);
             }
             SessionEventKind::ToolCall { call_id, .. } => {
                 if let Some(call) = self.open_call(call_id) {
@@ -197,7 +191,11 @@ impl Normalizer {
                     SessionMetadata::TurnInterrupted { interruption } => {
                         self.notes.interruption(*interruption)
                     }
-                    SessionMetadata::TurnEndedSilently { .. } => &self.notes.no_answer,
+                    SessionMetadata::TurnEndedSilently { .. } => {
+                        self.close_round();
+                        self.note_silence();
+                        return;
+                    }
                     _ => return,
                 };
                 let note = note.into();
@@ -236,13 +234,23 @@ impl Normalizer {
                 is_error,
             }));
         }
-        let note = match round.interruption {
-            Some(interruption) => self.notes.interruption(interruption),
-            // Two messages of the user never stand side by side without a word between.
-            None if says_nothing => &self.notes.no_answer,
-            None => return,
-        };
-        self.emit(Message::System(note.into()));
+        match round.interruption {
+            Some(interruption) => {
+                let note = self.notes.interruption(interruption).into();
+                self.emit(Message::System(note));
+            }
+            None if says_nothing => self.note_silence(),
+            None => {}
+        }
+    }
+
+    /// Two messages of the user never stand side by side without a word between them.
+    fn note_silence(&mut self) {
+        let last = self.messages.last();
+        if last.is_some_and(|last| matches!(&**last, Message::User(_))) {
+            let note = self.notes.no_answer.as_ref().into();
+            self.emit(Message::System(note));
+        }
     }
 
     fn user(&mut self, index: u64, content: &[ContentBlock]) {

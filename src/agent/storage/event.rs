@@ -67,6 +67,23 @@ impl SessionEvent {
         matches!(self.kind, SessionEventKind::UserMessage { .. })
     }
 
+    /// Why an answer was cut from outside; nothing for one that the model itself ended, whole or
+    /// not. A storage may know only that it is incomplete.
+    pub(crate) fn interruption(&self) -> Option<Interruption> {
+        match &self.kind {
+            SessionEventKind::AssistantMessage {
+                status,
+                interruption,
+                stop_reason,
+                ..
+            } => {
+                let unexplained = *status == MessageStatus::Incomplete && stop_reason.is_none();
+                interruption.or(unexplained.then_some(Interruption::Cancelled))
+            }
+            _ => None,
+        }
+    }
+
     /// The fact about the session, where the event is one.
     #[must_use]
     pub fn metadata(&self) -> Option<&SessionMetadata> {

@@ -10,6 +10,7 @@ use super::stream::Streamed;
 use super::{Ending, TurnRun};
 use crate::agent::catalog::Model;
 use crate::agent::compaction::{self, Compaction, Outcome, Record};
+use crate::agent::context::{Images, ModelProfile};
 use crate::agent::error::{AgentError, ErrorOrigin};
 use crate::agent::event::AgentEventKind;
 use crate::agent::message::{AssistantPart, ProviderData};
@@ -80,12 +81,25 @@ enum Trigger {
     Overflow,
 }
 
+/// Whether images in the request may be the cause. Neither a key nor a quota has to do with
+/// them.
+fn may_be_about_images(error: &ProviderError) -> bool {
+    matches!(
+        error.kind,
+        ProviderErrorKind::InvalidRequest
+            | ProviderErrorKind::UnsupportedContent
+            | ProviderErrorKind::Other
+    )
+}
+
 impl TurnRun<'_> {
     /// Gets the next answer. A cut one is stored before the turn ends.
     pub(super) async fn respond(&mut self, step: u32) -> Result<Answer, Ending> {
         compaction::check_fixed_part(&self.model, &self.work.context).map_err(Ending::Failed)?;
         let mut compacted = self.compact_by_estimate().await?;
         let mut attempt = 1;
+        // What the model is shown otherwise, while a request is tried without images.
+        let mut hidden: Option<ModelProfile> = None;
         loop {
             let mut response = Response::default();
             let mut reserved = None;
@@ -104,6 +118,9 @@ impl TurnRun<'_> {
                 .await;
             let error = match streamed {
                 Streamed::Done => {
+                    if hidden.is_some() {
+                        self.work.blind_models.insert(Arc::clone(&self.model.id));
+                    }
                     if let Some(usage) = &response.completion.usage {
                         span.record("gen_ai.usage.input_tokens", usage.input_tokens);
                         span.record("gen_ai.usage.output_tokens", usage.output_tokens);
@@ -120,6 +137,10 @@ impl TurnRun<'_> {
                 Streamed::Failed(error) => error,
             };
             if !response.shown {
+                if let Some(shown) = self.without_images(&error, hidden.is_some()) {
+                    hidden = Some(shown);
+                    continue;
+                }
                 if error.kind == ProviderErrorKind::ContextLengthExceeded {
                     self.recover_from_overflow(&error, compacted).await?;
                     compacted = true;
@@ -129,6 +150,9 @@ impl TurnRun<'_> {
                     attempt += 1;
                     continue;
                 }
+            }
+            if let Some(profile) = hidden.take() {
+                self.work.context.set_profile(profile);
             }
             let failure = self.failure(&error);
             self.store_failed(response, reserved).await;
@@ -210,17 +234,30 @@ impl TurnRun<'_> {
         }
     }
 
+    /// A request that may have been refused for an image of an older message is tried once more
+    /// with all images as placeholders. Returns what the model was shown before.
+    fn without_images(&mut self, error: &ProviderError, tried: bool) -> Option<ModelProfile> {
+        let context = &mut self.work.context;
+        if tried
+            || !may_be_about_images(error)
+            || context.newest_user_shows_images().is_some()
+            || !context.shows_images()
+        {
+            return None;
+        }
+        let shown = context.profile().clone();
+        context.set_profile(ModelProfile {
+            images: Images::Refused,
+            ..shown.clone()
+        });
+        Some(shown)
+    }
+
     /// An error that the images of the newest message may have caused: from now on they are
     /// placeholders, so that the session is not stuck with them.
     async fn refuse_images(&mut self, error: &ProviderError) {
-        let suspects = matches!(
-            error.kind,
-            ProviderErrorKind::InvalidRequest
-                | ProviderErrorKind::UnsupportedContent
-                | ProviderErrorKind::Other
-        );
         if let Some(index) = self.work.context.newest_user_shows_images()
-            && suspects
+            && may_be_about_images(error)
         {
             self.record(
                 None,

@@ -8,6 +8,7 @@ mod lease;
 mod open;
 mod state;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
@@ -18,7 +19,7 @@ pub use state::SessionState;
 pub(crate) use state::{Activity, Closing, State};
 
 use crate::agent::catalog::Model;
-use crate::agent::context::Context;
+use crate::agent::context::{Context, Images};
 use crate::agent::error::AgentError;
 use crate::agent::journal::{Journal, Written};
 use crate::agent::memory::Memory;
@@ -48,6 +49,8 @@ pub(crate) struct SessionCore {
     /// The memories of this session; absent until the first turn searched for them.
     pub(crate) memories: Option<Vec<Memory>>,
     prompt: Option<Prompt>,
+    /// Models that refused images of older messages: they are shown none in this session.
+    pub(crate) blind_models: HashSet<Arc<str>>,
     /// What the session has cost.
     pub(crate) usage: Usage,
     pub(crate) message_count: u32,
@@ -72,6 +75,7 @@ impl SessionCore {
             memory: None,
             memories: None,
             prompt: None,
+            blind_models: HashSet::new(),
             usage: Usage::default(),
             message_count: 0,
             stored_model: None,
@@ -136,7 +140,11 @@ impl SessionCore {
         model: &Model,
         dynamic: &[String],
     ) -> (Arc<[PromptBlock]>, Arc<[ToolSpec]>) {
-        self.context.set_profile(model.profile());
+        let mut profile = model.profile();
+        if profile.images == Images::Shown && self.blind_models.contains(&model.id) {
+            profile.images = Images::Refused;
+        }
+        self.context.set_profile(profile);
         let core = &session.core;
         let tools = if model.info.capabilities.tool_use {
             Arc::clone(core.tools.specs())
