@@ -3,6 +3,7 @@
 //! Every code of chapter 9 has its named constructor here and nowhere else, so
 //! that retryability and origin are decided once per code.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ pub(crate) use caller::caller_error;
 
 use super::provider::{ProviderError, ProviderErrorKind};
 use super::storage::{StorageError, StorageErrorKind};
+use super::text::excerpt;
 
 /// What went wrong, for machines. Codes are stable; messages are not.
 ///
@@ -279,7 +281,8 @@ impl AgentError {
             ErrorCode::ModelNotSupported,
             ErrorOrigin::Agent,
             format!(
-                "no provider declares the model \"{model}\"; choose one of: {}",
+                "no provider declares the model \"{}\"; choose one of: {}",
+                quoted(model),
                 join_or_none(known)
             ),
         )
@@ -324,15 +327,14 @@ impl AgentError {
     /// `TOOL_NOT_FOUND`, with the names that exist.
     #[must_use]
     pub fn tool_not_found(tool: &str, known: &[&str]) -> Self {
-        let known = if known.is_empty() {
-            "none".to_owned()
-        } else {
-            known.join(", ")
-        };
         Self::new(
             ErrorCode::ToolNotFound,
             ErrorOrigin::Tool,
-            format!("there is no tool \"{tool}\"; available tools: {known}"),
+            format!(
+                "there is no tool \"{}\"; available tools: {}",
+                quoted(tool),
+                join_or_none(known)
+            ),
         )
     }
 
@@ -349,7 +351,8 @@ impl AgentError {
             ErrorCode::SkillNotFound,
             ErrorOrigin::Agent,
             format!(
-                "there is no skill \"/{skill}\".{hint} To send the text as it is, write \"//{skill}\""
+                "there is no skill \"/{skill}\".{hint} To send the text as it is, write \"//{skill}\"",
+                skill = quoted(skill)
             ),
         )
     }
@@ -360,7 +363,7 @@ impl AgentError {
         Self::new(
             ErrorCode::SessionNotFound,
             ErrorOrigin::Agent,
-            format!("there is no session \"{session}\""),
+            format!("there is no session \"{}\"", quoted(session)),
         )
     }
 
@@ -468,10 +471,25 @@ impl AgentError {
     }
 }
 
-fn join_or_none(names: &[String]) -> String {
-    if names.is_empty() {
-        "none".to_owned()
-    } else {
-        names.join(", ")
+/// Longest quotation of what a message is about, in characters.
+const QUOTED: usize = 200;
+/// Most names that a message lists.
+const LISTED: usize = 30;
+
+/// What a message is about, shortened: it may come from a page or a model.
+fn quoted(text: &str) -> Cow<'_, str> {
+    excerpt(text, QUOTED)
+}
+
+fn join_or_none<S: AsRef<str>>(names: &[S]) -> String {
+    let shown: Vec<Cow<'_, str>> = names
+        .iter()
+        .take(LISTED)
+        .map(|name| quoted(name.as_ref()))
+        .collect();
+    match names.len() - shown.len() {
+        _ if names.is_empty() => "none".to_owned(),
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
     }
 }

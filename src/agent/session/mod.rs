@@ -71,10 +71,35 @@ pub struct SendOptions {
     pub response_format: Option<ResponseFormat>,
 }
 
+impl SendOptions {
+    /// # Errors
+    /// `INVALID_INPUT` naming the first option whose value no model takes.
+    fn check(&self) -> Result<(), AgentError> {
+        let refused = |option: &str, reason: &str| {
+            Err(AgentError::invalid_input(format!("{option} {reason}")))
+        };
+        if let Some(temperature) = self.temperature
+            && !(temperature.is_finite() && temperature >= 0.0)
+        {
+            return refused("temperature", "must be a number of at least 0");
+        }
+        if self.max_tokens == Some(0) {
+            return refused("max_tokens", "must be at least 1");
+        }
+        if let Some(format) = &self.response_format
+            && !format.schema.is_object()
+        {
+            return refused("response_format", "needs a schema that is a JSON object");
+        }
+        Ok(())
+    }
+}
+
 /// What can be known of an open session at a moment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[non_exhaustive]
 pub struct SessionInfo {
     /// The session.
     pub session_id: String,
@@ -103,6 +128,10 @@ pub struct SessionInfo {
     /// Milliseconds since the Unix epoch.
     #[cfg_attr(feature = "bindings", specta(type = u32))]
     pub created_at: u64,
+    /// What went wrong while it was opened, for the user: what the session that it replaced
+    /// could not store.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 impl Session {
@@ -230,6 +259,7 @@ impl SessionInner {
         self.open.core.check_running()?;
         // Looked at first: checking an image is work for nothing while a turn runs.
         lock(&self.open.state).check_idle()?;
+        options.check()?;
         let mut content = input.checked()?;
         let skill = self.open.core.skills.resolve(&mut content)?;
         let model = self.model_for(options.model_id.as_deref())?;
@@ -351,6 +381,7 @@ impl SessionInner {
             context_window: state.model.info.context_window,
             message_count: state.message_count,
             created_at: self.open.created_at,
+            warnings: self.open.warnings.clone(),
         }
     }
 
