@@ -171,13 +171,14 @@ pub use agent::message::{
     AssistantMessage, AssistantPart, ContentBlock, Message, Messages, MessagesIter, ProviderData,
     ToolResultMessage, UserInput, UserMessage, UserOrigin,
 };
+pub use agent::notes::Notes;
 pub use agent::plugin::{Plugin, PluginError};
 pub use agent::provider::{
     Capabilities, ChatEvent, ChatRequest, ChatStream, Completion, ModelInfo, ModelProvider,
     PromptBlock, ProviderError, ProviderErrorKind, ReasoningEffort, ResponseFormat, StopReason,
     ToolSpec, Usage,
 };
-pub use agent::session::{SendOptions, Session, SessionInfo, SessionState};
+pub use agent::session::{SendOptions, Session, SessionInfo};
 pub use agent::skill::{SkillDefinition, SkillInfo};
 pub use agent::storage::{
     CompactionRecord, EventPage, HeadMove, Interruption, ListPage, MessageStatus, PageRequest,
@@ -188,6 +189,7 @@ pub use agent::stored::HistoryPage;
 pub use agent::tool::{
     self, ToolContext, ToolDefinition, ToolError, ToolHandler, ToolInfo, ToolInput, ToolOutput,
 };
+pub use agent::work::SessionState;
 pub use agent::{Agent, ShutdownReport};
 #[cfg(feature = "__ipc-test")]
 #[doc(hidden)]

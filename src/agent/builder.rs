@@ -186,6 +186,7 @@ impl AgentBuilder {
         let limit = Duration::from_millis(self.config.plugin_timeout_ms);
         let taps = start_plugins(&self.plugins, limit).await?;
         Ok(Agent::new(Core {
+            notes: Arc::new(self.config.notes.clone()),
             config: self.config,
             catalog,
             tools,

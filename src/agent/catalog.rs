@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::contain;
-use super::context::ModelProfile;
+use super::context::{Images, ModelProfile};
 use super::error::AgentError;
 use super::provider::{ModelInfo, ModelProvider};
 
@@ -41,10 +41,14 @@ pub(crate) struct Model {
 }
 
 impl Model {
-    pub(crate) fn view(&self) -> ModelProfile {
+    pub(crate) fn profile(&self) -> ModelProfile {
         ModelProfile {
             provider_id: Arc::clone(&self.provider_id),
-            vision: self.info.capabilities.vision,
+            images: if self.info.capabilities.vision {
+                Images::Shown
+            } else {
+                Images::Unseen
+            },
         }
     }
 

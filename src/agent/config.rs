@@ -3,6 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::error::AgentError;
+use super::notes::Notes;
+
+/// Most sessions that can be open at a time.
+const MAX_OPEN_SESSIONS: u32 = 64;
 
 /// Configuration of an agent. Every field but `default_model` has a default.
 ///
@@ -20,7 +24,17 @@ use super::error::AgentError;
 /// };
 /// assert_eq!(config.tool_timeout_ms, 120_000);
 /// ```
-#[derive(Debug, Clone, PartialEq)]
+/// It can be read from a file: fields that are left out have their defaults.
+/// ```
+/// use youyou_agent::AgentConfig;
+///
+/// let text = r#"{ "default_model": "gpt-5", "max_retries": 5 }"#;
+/// let config: AgentConfig = serde_json::from_str(text)?;
+/// assert_eq!((config.max_retries, config.tool_timeout_ms), (5, 120_000));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct AgentConfig {
     /// Model of a session that names none. A provider must have it when the agent is built,
     /// else `INVALID_DEFAULT_MODEL`.
@@ -79,9 +93,26 @@ pub struct AgentConfig {
     /// Longest output of a tool, in bytes; of a longer one the middle is cut out.
     /// Default 1,048,576.
     pub tool_output_limit_bytes: usize,
+    /// Longest arguments of a tool call, in bytes of their JSON; longer ones are an error result.
+    /// Default 4,194,304.
+    pub tool_arguments_limit_bytes: usize,
+    /// Longest response of a model, in bytes of text, reasoning and arguments; a longer one is
+    /// cut there, kept, and told by the stop reason `Length`. Default 33,554,432.
+    pub response_limit_bytes: usize,
+    /// How many sessions can be open at a time, 1 to 64. Default 1.
+    pub max_open_sessions: u32,
+    /// The fixed words that the model reads.
+    pub notes: Notes,
     /// Whether the system prompt describes the tools, beside the definitions that every
     /// request carries. Default true.
     pub tool_definitions_in_prompt: bool,
+}
+
+/// The defaults without a model: the build fails until there is one.
+impl Default for AgentConfig {
+    fn default() -> Self {
+        Self::new("")
+    }
 }
 
 impl AgentConfig {
@@ -113,6 +144,10 @@ impl AgentConfig {
             storage_timeout_ms: 10_000,
             shutdown_timeout_ms: 5_000,
             tool_output_limit_bytes: 1_048_576,
+            tool_arguments_limit_bytes: 4_194_304,
+            response_limit_bytes: 33_554_432,
+            max_open_sessions: 1,
+            notes: Notes::default(),
             tool_definitions_in_prompt: true,
         }
     }
@@ -148,10 +183,29 @@ impl AgentConfig {
                 "tool_output_limit_bytes",
                 self.tool_output_limit_bytes as u64,
             ),
+            (
+                "tool_arguments_limit_bytes",
+                self.tool_arguments_limit_bytes as u64,
+            ),
+            ("response_limit_bytes", self.response_limit_bytes as u64),
+            ("max_open_sessions", u64::from(self.max_open_sessions)),
         ];
         match at_least_one.iter().find(|(_, value)| *value == 0) {
             Some((field, _)) => Err(AgentError::invalid_config(field, "must be at least 1")),
-            None => Ok(()),
+            None if self.max_open_sessions > MAX_OPEN_SESSIONS => Err(AgentError::invalid_config(
+                "max_open_sessions",
+                &format!(
+                    "must be at most {MAX_OPEN_SESSIONS}, is {}",
+                    self.max_open_sessions
+                ),
+            )),
+            None => match self.notes.blank_field() {
+                Some(field) => Err(AgentError::invalid_config(
+                    &format!("notes.{field}"),
+                    "must not be blank",
+                )),
+                None => Ok(()),
+            },
         }
     }
 }

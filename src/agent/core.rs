@@ -14,6 +14,7 @@ use super::error::AgentError;
 use super::event_log::EventLog;
 use super::hook::registry::{HookDeadline, Taps};
 use super::memory::MemoryStorage;
+use super::notes::Notes;
 use super::plugin::Plugin;
 use super::skill::SkillSet;
 use super::storage::SessionStorage;
@@ -22,6 +23,8 @@ use super::tool::set::ToolSet;
 /// The registered parts and the configuration. Nothing in it changes after the build.
 pub(crate) struct Core {
     pub(crate) config: AgentConfig,
+    /// The words of `config.notes`, shared by all contexts.
+    pub(crate) notes: Arc<Notes>,
     pub(crate) catalog: Catalog,
     pub(crate) tools: ToolSet,
     pub(crate) skills: SkillSet,

@@ -78,7 +78,7 @@ pub enum AgentEventKind {
         #[cfg_attr(feature = "bindings", specta(type = String))]
         tool_name: Arc<str>,
         /// The arguments that are really used.
-        #[cfg_attr(feature = "bindings", specta(type = crate::ipc::bindings::JsonValue))]
+        #[cfg_attr(feature = "bindings", specta(type = crate::agent::json::JsonValue))]
         arguments: Arc<Value>,
     },
     /// A running tool reports progress.
@@ -104,7 +104,7 @@ pub enum AgentEventKind {
         output: Arc<str>,
         /// What the tool adds for the caller, never for the model.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        #[cfg_attr(feature = "bindings", specta(optional, type = Option<crate::ipc::bindings::JsonValue>))]
+        #[cfg_attr(feature = "bindings", specta(optional, type = Option<crate::agent::json::JsonValue>))]
         metadata: Option<Arc<Value>>,
         /// How long the tool ran, in milliseconds; 0 if it did not run.
         #[cfg_attr(feature = "bindings", specta(type = u32))]

@@ -1,8 +1,9 @@
-//! Writing a session down: in order, nothing twice, nothing lost while the storage is down
-//! (chapter 3.6).
+//! Writing a session down: in order, nothing twice, nothing lost while the storage is down.
 //!
 //! Every event gets its index here. While a write fails, later events are buffered without
 //! waiting, and one background task writes what is missing as soon as the storage answers.
+
+// Requirements: 3.6 SessionStorage, storage down; 6.2 Session, cancel.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -10,6 +11,7 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::clock::now_ms;
@@ -22,6 +24,9 @@ use super::storage::{
 /// First and longest pause between two probes of a storage that is down.
 const PROBE_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PROBE_PAUSE: Duration = Duration::from_secs(15);
+/// How long a write may still take once the user has cancelled. A turn has to end within a
+/// second then, and only its first slow write is waited for.
+const CANCEL_GRACE: Duration = Duration::from_millis(500);
 
 /// The way of a session's events into the storage.
 pub(crate) struct Journal {
@@ -41,6 +46,10 @@ struct State {
     /// What could not be written yet, in order. Not empty means: the storage is down.
     backlog: VecDeque<Arc<SessionEvent>>,
     probing: bool,
+    /// The failure of a snapshot that hung, for the write that waited for it.
+    hung_snapshot: Option<AgentError>,
+    /// Another process wrote to the session: nothing more is written.
+    conflict: Option<AgentError>,
     /// Everything, where there is no storage to read it from.
     kept: Vec<Arc<SessionEvent>>,
 }
@@ -122,11 +131,22 @@ impl Journal {
         self: &Arc<Self>,
         turn_id: &Arc<str>,
         kinds: Vec<SessionEventKind>,
+        cancel: &CancellationToken,
+    ) -> Result<Vec<Arc<SessionEvent>>, AgentError> {
+        until_cancelled(cancel, self.write_first_now(turn_id, kinds))
+            .await
+            .unwrap_or_else(|| Err(hung()))
+    }
+
+    async fn write_first_now(
+        self: &Arc<Self>,
+        turn_id: &Arc<str>,
+        kinds: Vec<SessionEventKind>,
     ) -> Result<Vec<Arc<SessionEvent>>, AgentError> {
         let writing = self.writing.lock().await;
         if self.closed.is_cancelled() {
             let reason = "the session is closed";
-            return Err(AgentError::storage("storing the session failed", reason));
+            return Err(AgentError::storage(STORING, reason));
         }
         self.write_backlog().await?;
         let next_index = lock(&self.state).next_index;
@@ -150,8 +170,13 @@ impl Journal {
         Ok(events)
     }
 
-    /// Writes an event, or buffers it while the storage is down.
-    pub(crate) async fn write(self: &Arc<Self>, event: &Arc<SessionEvent>) -> Written {
+    /// Writes an event, or buffers it while the storage is down. Once `cancel` has fired, a
+    /// write that hangs counts as the storage being down.
+    pub(crate) async fn write(
+        self: &Arc<Self>,
+        event: &Arc<SessionEvent>,
+        cancel: &CancellationToken,
+    ) -> Written {
         if self.storage.is_none() {
             lock(&self.state).kept.push(Arc::clone(event));
             return Written::Stored;
@@ -159,24 +184,37 @@ impl Journal {
         if self.buffer_if_down(event) {
             return Written::Buffered;
         }
-        let _writing = self.writing.lock().await;
-        // It may have gone down while this write waited for its turn.
-        if self.buffer_if_down(event) {
-            return Written::Buffered;
-        }
-        match self.append(std::slice::from_ref(&**event)).await {
-            Ok(()) => Written::Stored,
-            Err(error) => {
+        let writing = async {
+            let _writing = self.writing.lock().await;
+            let waited_for = {
                 let mut state = lock(&self.state);
-                state.backlog.push_back(Arc::clone(event));
-                self.start_probe(&mut state);
-                Written::Failed(error)
+                if !state.backlog.is_empty() {
+                    // It went down while this write waited for its turn.
+                    return Ok(false);
+                }
+                state.hung_snapshot.take()
+            };
+            // What has hung for the whole limit once does not get it again.
+            match waited_for {
+                Some(failure) => Err(failure),
+                None => self
+                    .append(std::slice::from_ref(&**event))
+                    .await
+                    .map(|()| true),
             }
+        };
+        let written = until_cancelled(cancel, writing).await;
+        match written.unwrap_or_else(|| Err(hung())) {
+            Ok(true) => Written::Stored,
+            Ok(false) => self.buffer(event, None),
+            Err(error) => self.buffer(event, Some(error)),
         }
     }
 
     fn buffer_if_down(&self, event: &Arc<SessionEvent>) -> bool {
         let mut state = lock(&self.state);
+        // Nobody waited for it.
+        state.hung_snapshot = None;
         let down = !state.backlog.is_empty();
         if down {
             state.backlog.push_back(Arc::clone(event));
@@ -184,8 +222,20 @@ impl Journal {
         down
     }
 
+    /// Keeps an event for later. The failure is worth telling if the storage went down with it.
+    fn buffer(self: &Arc<Self>, event: &Arc<SessionEvent>, failure: Option<AgentError>) -> Written {
+        let mut state = lock(&self.state);
+        let went_down = state.backlog.is_empty();
+        state.backlog.push_back(Arc::clone(event));
+        self.start_probe(&mut state);
+        match failure.filter(|_| went_down) {
+            Some(error) => Written::Failed(error),
+            None => Written::Buffered,
+        }
+    }
+
     /// Stores the text so far of a message that is still streaming, in the background, unless
-    /// another write is under way. Whether it works out shows at the next real write.
+    /// another write is under way. That it failed is told by the next real write.
     pub(crate) fn snapshot(self: &Arc<Self>, event: Arc<SessionEvent>) {
         if !lock(&self.state).backlog.is_empty() {
             return;
@@ -196,8 +246,11 @@ impl Journal {
         let this = Arc::clone(self);
         // Owned by the lock it holds: every later write waits for it, for at most the limit.
         tokio::spawn(async move {
+            let began = Instant::now();
             if let Err(error) = this.append(std::slice::from_ref(&*event)).await {
                 tracing::debug!(session = %this.session_id, %error, "a snapshot was not stored");
+                let hung = began.elapsed() >= this.limit;
+                lock(&this.state).hung_snapshot = hung.then_some(error);
             }
             drop(writing);
         });
@@ -257,17 +310,19 @@ impl Journal {
             if missing.is_empty() {
                 return Ok(());
             }
-            let batch: Vec<SessionEvent> = missing
+            // Those that gave up waiting together may be out of order.
+            let mut batch: Vec<SessionEvent> = missing
                 .iter()
                 .map(|event| SessionEvent::clone(event))
                 .collect();
+            batch.sort_by_key(|event| event.index);
             self.append(&batch).await?;
             lock(&self.state).backlog.drain(..batch.len());
         }
     }
 
     fn start_probe(self: &Arc<Self>, state: &mut State) {
-        if state.probing {
+        if state.probing || state.conflict.is_some() {
             return;
         }
         state.probing = true;
@@ -287,7 +342,8 @@ impl Journal {
                 let written = this.write_backlog().await;
                 drop(writing);
                 let mut state = lock(&this.state);
-                if written.is_ok() && state.backlog.is_empty() {
+                let all_written = written.is_ok() && state.backlog.is_empty();
+                if all_written || state.conflict.is_some() {
                     state.probing = false;
                     return;
                 }
@@ -301,10 +357,43 @@ impl Journal {
         let Some(storage) = &self.storage else {
             return Ok(());
         };
-        guarded(self.limit, "storing the session failed", || {
-            storage.append(&self.session_id, batch)
-        })
-        .await
+        if let Some(conflict) = &lock(&self.state).conflict {
+            return Err(conflict.clone());
+        }
+        let append = || storage.append(&self.session_id, batch);
+        let written = guarded(self.limit, STORING, append).await;
+        if let Err(error) = &written
+            && error.is_storage_conflict()
+        {
+            lock(&self.state).conflict = Some(error.clone());
+        }
+        written
+    }
+}
+
+/// What the journal was doing when a write failed.
+const STORING: &str = "storing the session failed";
+
+fn hung() -> AgentError {
+    AgentError::storage(
+        STORING,
+        "the storage did not answer when the turn was cancelled",
+    )
+}
+
+/// Waits for a write; once the user has cancelled, no longer than the grace.
+async fn until_cancelled<T>(
+    cancel: &CancellationToken,
+    write: impl Future<Output = T>,
+) -> Option<T> {
+    let hangs = async {
+        cancel.cancelled().await;
+        tokio::time::sleep(CANCEL_GRACE).await;
+    };
+    tokio::select! {
+        biased;
+        written = write => Some(written),
+        () = hangs => None,
     }
 }
 
@@ -322,7 +411,7 @@ where
 {
     match contain::limited(limit, make).await {
         Ok(Ok(answer)) => Ok(answer),
-        Ok(Err(error)) => Err(AgentError::storage(doing, &error.message)),
+        Ok(Err(error)) => Err(AgentError::from_storage(doing, error)),
         Err(failure) => Err(AgentError::storage(doing, &failure.to_string())),
     }
 }

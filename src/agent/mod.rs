@@ -17,9 +17,12 @@ pub(crate) mod event;
 pub(crate) mod event_log;
 pub(crate) mod hook;
 pub(crate) mod journal;
+#[cfg(feature = "bindings")]
+pub(crate) mod json;
 pub(crate) mod memory;
 pub(crate) mod message;
 pub(crate) mod model_call;
+pub(crate) mod notes;
 pub(crate) mod plugin;
 pub(crate) mod prompt;
 pub(crate) mod provider;
@@ -32,6 +35,7 @@ pub(crate) mod stored;
 pub(crate) mod text;
 pub mod tool;
 pub(crate) mod turn;
+pub(crate) mod work;
 
 use std::fmt;
 use std::future::Future;
@@ -223,7 +227,7 @@ impl Agent {
     pub fn turn(&self, turn_id: &str) -> Option<Turn> {
         let log = self.core.event_log.turn(turn_id)?;
         match self.slot.current() {
-            Some(session) if session.id == *log.session_id() => session.turn(turn_id),
+            Some(session) if session.open.id == *log.session_id() => session.turn(turn_id),
             Some(_) | None => Some(Turn::new(log, || false)),
         }
     }

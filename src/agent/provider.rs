@@ -278,10 +278,14 @@ pub struct ChatRequest {
 impl ChatRequest {
     /// A request without system prompt, tools and parameters.
     pub fn new(model_id: impl Into<Arc<str>>, messages: impl IntoIterator<Item = Message>) -> Self {
+        Self::shared(model_id.into(), messages.into_iter().collect())
+    }
+
+    pub(crate) fn shared(model_id: Arc<str>, messages: Messages) -> Self {
         Self {
-            model_id: model_id.into(),
+            model_id,
             system: Arc::default(),
-            messages: messages.into_iter().collect(),
+            messages,
             tools: Arc::default(),
             temperature: None,
             max_tokens: None,
@@ -302,7 +306,7 @@ pub struct ResponseFormat {
     /// Names the schema for the server: letters, digits, `_` and `-`, at most 64 of them.
     pub name: String,
     /// JSON Schema of the answer; its type is `object`.
-    #[cfg_attr(feature = "bindings", specta(type = crate::ipc::bindings::JsonValue))]
+    #[cfg_attr(feature = "bindings", specta(type = crate::agent::json::JsonValue))]
     pub schema: Value,
 }
 

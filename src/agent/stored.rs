@@ -76,7 +76,7 @@ impl Stored<'_> {
         let open = self.open(session_id);
         if let Some(session) = &open {
             // Set first: a first write that is under way must not bring the old title back.
-            session.rename(&title);
+            session.open.rename(&title);
         }
         let stored = match &self.core.sessions {
             None => false,
@@ -182,7 +182,7 @@ impl Stored<'_> {
     fn open(&self, session_id: &str) -> Option<Arc<SessionInner>> {
         self.slot
             .current()
-            .filter(|session| *session.id == *session_id)
+            .filter(|session| *session.open.id == *session_id)
     }
 }
 

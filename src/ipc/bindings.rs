@@ -48,24 +48,6 @@ pub(super) fn handler<R: Runtime>() -> impl Fn(Invoke<R>) -> bool + Send + Sync 
     with_commands!(tauri::generate_handler)
 }
 
-/// Free JSON, for TypeScript. Integers above 2^53 lose precision there.
-#[cfg(feature = "bindings")]
-#[derive(serde::Serialize, specta::Type)]
-#[serde(untagged)]
-#[expect(
-    dead_code,
-    reason = "only its type is used; it stands for serde_json::Value"
-)]
-pub(crate) enum JsonValue {
-    Null(()),
-    Bool(bool),
-    // As a float it would be `number | null`.
-    Number(#[specta(type = u32)] f64),
-    String(String),
-    Array(Vec<JsonValue>),
-    Object(std::collections::BTreeMap<String, JsonValue>),
-}
-
 #[cfg(test)]
 #[expect(
     clippy::unwrap_used,

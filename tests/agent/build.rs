@@ -220,6 +220,10 @@ async fn the_documents_values_are_the_defaults_and_zero_is_legal_where_it_means_
         storage_timeout_ms: 10_000,
         shutdown_timeout_ms: 5_000,
         tool_output_limit_bytes: 1_048_576,
+        tool_arguments_limit_bytes: 4_194_304,
+        response_limit_bytes: 33_554_432,
+        max_open_sessions: 1,
+        notes: youyou_agent::Notes::default(),
         tool_definitions_in_prompt: true,
     };
     assert_eq!(defaults, expected);

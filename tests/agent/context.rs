@@ -178,7 +178,12 @@ async fn every_stored_history_becomes_a_valid_request() {
                 assistant_message(0, [text_part(" "), text_part("a"), text_part("")]),
                 assistant_message(0, []),
             ],
-            vec!["user: q".into(), "assistant: a".into(), "user: next".into()],
+            vec![
+                "user: q".into(),
+                "note: [The model gave no answer to this message.]".into(),
+                "assistant: a".into(),
+                "user: next".into(),
+            ],
         ),
         (
             "a history that does not start with the user",
@@ -284,7 +289,8 @@ async fn facts_about_the_session_are_no_messages() {
         ),
     ];
     let (rig, lines) = first_request_after(history).await;
-    assert_eq!(lines, ["user: q", "user: next"]);
+    let silence = "note: [The model gave no answer to this message.]";
+    assert_eq!(lines, ["user: q", silence, "user: next"]);
     let info = rig.session.info();
     assert_eq!(info.message_count, 3);
     let resumed = rig

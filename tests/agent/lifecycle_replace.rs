@@ -121,7 +121,7 @@ async fn a_resume_goes_on_from_what_a_close_wrote_while_it_was_read() {
     read_until(&mut turn, "text 0: cut").await;
     let door = Gate::closed();
     faults.inject(
-        SessionOperation::Find,
+        SessionOperation::Summary,
         When::Nth(1),
         Fault::Gate(door.clone()),
     );

@@ -55,12 +55,22 @@ async fn a_call_that_was_running_when_the_process_ended_is_not_run_again() {
             lines[3].starts_with("error c2: [outcome unknown]"),
             "{lines:?}"
         );
-        assert_eq!(lines[4], "note: [此消息因程序中断而未完成]");
+        let note = "note: [此消息因程序中断而未完成]";
+        assert_eq!(
+            lines.get(4).is_some_and(|line| line == note),
+            !retry,
+            "{lines:?}"
+        );
         for _ in 0..3 {
             rig.reopen().await;
             rig.send("again").await;
             let later = said(&rig.provider.last_request().unwrap());
-            assert_eq!(later[..5], lines[..5], "the same for ever, each thing once");
+            let same = lines.len().min(5);
+            assert_eq!(
+                later[..same],
+                lines[..same],
+                "the same for ever, each thing once"
+            );
         }
         assert!(runs.inputs().is_empty());
         rig.epilogue().await;

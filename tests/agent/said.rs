@@ -105,6 +105,7 @@ fn stored_line(kind: &SessionEventKind) -> String {
                 format!("interrupted: {interruption:?}")
             }
             SessionMetadata::TurnEndedSilently { .. } => "silence".to_owned(),
+            SessionMetadata::HeadMoved { to: Some(to) } => format!("head: {to}"),
             SessionMetadata::Compacted(record) => format!("compacted: {:?}", record.method),
             SessionMetadata::ImagesRefused { indices } => format!("images refused: {indices:?}"),
             SessionMetadata::MemoryCheckpoint { .. } => "memory checkpoint".to_owned(),

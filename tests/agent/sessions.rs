@@ -146,7 +146,7 @@ async fn a_session_that_is_deleted_while_it_is_read_does_not_open() {
     let faults = faulty.faults().clone();
     let door = Gate::closed();
     faults.inject(
-        SessionOperation::Find,
+        SessionOperation::Summary,
         When::Nth(1),
         Fault::Gate(door.clone()),
     );
@@ -291,14 +291,19 @@ async fn the_title_is_the_users_own_first_words() {
         ),
         (
             vec![ContentBlock::text(long.as_str())],
-            long.split_whitespace()
-                .collect::<Vec<_>>()
-                .join(" ")
-                .chars()
-                .take(40)
-                .collect(),
+            "这是第一行 第二行 还有 很多字这是第一行 第二行 还有 很多字这是第一行 第…".to_owned(),
         ),
-        (vec![ContentBlock::text("😀".repeat(100))], "😀".repeat(40)),
+        (
+            vec![ContentBlock::text("😀".repeat(100))],
+            "😀".repeat(39) + "…",
+        ),
+        (
+            vec![
+                ContentBlock::file("a.rs", "fn main() {}"),
+                ContentBlock::text("a\u{202e}b\u{0} c\u{2066}"),
+            ],
+            "ab c".to_owned(),
+        ),
     ];
     for (content, title) in cases {
         let skill = youyou_agent::SkillDefinition {

@@ -3,7 +3,6 @@
 //! Events go in as they are stored. The messages of the next request, their estimated size
 //! and the way back to the events for a compaction are there without any walk.
 
-pub(crate) mod compact;
 pub(crate) mod estimate;
 pub(crate) mod normalize;
 pub(crate) mod transcript;
@@ -12,18 +11,18 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::message::{AssistantPart, ContentBlock, Messages};
+use super::notes::Notes;
 use super::provider::{PromptBlock, ToolSpec, Usage};
 use super::storage::path::Path;
-use super::storage::{
-    CompactionRecord, MessageStatus, SessionEvent, SessionEventKind, SessionMetadata,
-};
+use super::storage::{CompactionRecord, SessionEvent, SessionEventKind, SessionMetadata};
 use estimate::{QUARTERS, Quarters};
 use normalize::Normalizer;
-pub(crate) use normalize::{ModelProfile, SkillPrompt};
+pub(crate) use normalize::{Images, ModelProfile, SkillPrompt};
 
 /// What the model is sent, and what it was made of.
 #[derive(Debug)]
 pub(crate) struct Context {
+    notes: Arc<Notes>,
     /// Everything that is part of the context, in order of index.
     events: Vec<Arc<SessionEvent>>,
     /// The newest compaction; everything before its boundary but the pinned message is gone.
@@ -56,14 +55,15 @@ struct Calibration {
 }
 
 impl Context {
-    pub(crate) fn new(view: ModelProfile) -> Self {
+    pub(crate) fn new(notes: &Arc<Notes>, profile: ModelProfile) -> Self {
         Self {
+            notes: Arc::clone(notes),
             events: Vec::new(),
             compaction: None,
             refused_images: HashSet::new(),
             call_ids: HashSet::new(),
             skill: None,
-            folded: Normalizer::new(view, None, HashSet::new(), None),
+            folded: Normalizer::new(notes, profile, None, HashSet::new(), None),
             fixed: 0,
             calibration: None,
         }
@@ -71,8 +71,13 @@ impl Context {
 
     /// The context of a stored session: everything on its visible path after the newest
     /// compaction there. Refused images and ids of calls count on every branch.
-    pub(crate) fn restore(view: ModelProfile, mut events: Vec<SessionEvent>, path: &Path) -> Self {
-        let mut this = Self::new(view);
+    pub(crate) fn restore(
+        notes: &Arc<Notes>,
+        profile: ModelProfile,
+        mut events: Vec<SessionEvent>,
+        path: &Path,
+    ) -> Self {
+        let mut this = Self::new(notes, profile);
         for event in &events {
             this.note_calls(event);
             match &event.kind {
@@ -166,11 +171,16 @@ impl Context {
         self.estimated()
     }
 
-    /// Takes the provider's count of a request. Nothing and zero are no counts.
+    /// Takes the provider's count of a request. A count below half of the estimate is not
+    /// believed: some servers count only what they did not have in their cache.
     pub(crate) fn calibrate(&mut self, request_cost: Quarters, usage: &Usage) {
-        if let Some(input) = usage.input_tokens.filter(|tokens| *tokens > 0) {
+        let Some(input) = usage.input_tokens else {
+            return;
+        };
+        let reported = input.saturating_mul(QUARTERS);
+        if reported >= request_cost / 2 {
             self.calibration = Some(Calibration {
-                reported: input.saturating_mul(QUARTERS),
+                reported,
                 covered: request_cost,
             });
         }
@@ -181,14 +191,14 @@ impl Context {
         self.call_ids.contains(id)
     }
 
-    pub(crate) fn view(&self) -> &ModelProfile {
-        self.folded.view()
+    pub(crate) fn profile(&self) -> &ModelProfile {
+        self.folded.profile()
     }
 
     /// Goes on with another model.
-    pub(crate) fn set_view(&mut self, view: ModelProfile) {
-        if *self.folded.view() != view {
-            self.refold_with(view);
+    pub(crate) fn set_profile(&mut self, profile: ModelProfile) {
+        if *self.folded.profile() != profile {
+            self.refold_with(profile);
         }
     }
 
@@ -229,10 +239,22 @@ impl Context {
     /// Whether the newest user message holds images that the model is shown.
     pub(crate) fn newest_user_shows_images(&self) -> Option<u64> {
         let UserMessageRef { index, content, .. } = self.newest_user()?;
-        let has_images = content
-            .iter()
-            .any(|block| matches!(block, ContentBlock::Image { .. }));
-        (has_images && self.view().vision && !self.refused_images.contains(&index)).then_some(index)
+        let has_images = content.iter().any(is_image);
+        (has_images
+            && self.profile().images == Images::Shown
+            && !self.refused_images.contains(&index))
+        .then_some(index)
+    }
+
+    /// Whether the model is shown the image of any message.
+    pub(crate) fn shows_images(&self) -> bool {
+        self.profile().images == Images::Shown
+            && self.events.iter().any(|event| match &event.kind {
+                SessionEventKind::UserMessage { content, .. } => {
+                    !self.refused_images.contains(&event.index) && content.iter().any(is_image)
+                }
+                _ => false,
+            })
     }
 
     /// Makes the images of a message placeholders from now on.
@@ -251,8 +273,8 @@ impl Context {
                 SessionEventKind::UserMessage { .. }
                 | SessionEventKind::ToolCall { .. }
                 | SessionEventKind::ToolResult { .. } => Some(true),
-                SessionEventKind::AssistantMessage { parts, status, .. } => Some(
-                    *status == MessageStatus::Incomplete
+                SessionEventKind::AssistantMessage { parts, .. } => Some(
+                    event.interruption().is_some()
                         || parts
                             .iter()
                             .any(|part| matches!(part, AssistantPart::ToolCall { .. })),
@@ -277,12 +299,8 @@ impl Context {
                 SessionEventKind::Metadata {
                     metadata: SessionMetadata::TurnInterrupted { .. },
                 } => Some(true),
-                SessionEventKind::AssistantMessage {
-                    status: MessageStatus::Incomplete,
-                    ..
-                } => Some(true),
-                SessionEventKind::UserMessage { .. }
-                | SessionEventKind::AssistantMessage { .. } => Some(false),
+                SessionEventKind::AssistantMessage { .. } => Some(event.interruption().is_some()),
+                SessionEventKind::UserMessage { .. } => Some(false),
                 // Calls belong to their answer, which says whether it was cut.
                 _ => None,
             });
@@ -292,6 +310,18 @@ impl Context {
     /// Events after `index`, for what looks at the session's new part only.
     pub(crate) fn events(&self) -> &[Arc<SessionEvent>] {
         &self.events
+    }
+
+    pub(crate) fn notes(&self) -> &Arc<Notes> {
+        &self.notes
+    }
+
+    pub(crate) fn refused_images(&self) -> &HashSet<u64> {
+        &self.refused_images
+    }
+
+    pub(crate) fn skill(&self) -> Option<&SkillPrompt> {
+        self.skill.as_ref()
     }
 
     pub(crate) fn compaction(&self) -> Option<&CompactionRecord> {
@@ -306,10 +336,55 @@ impl Context {
         self.refold();
     }
 
+    /// Leaves out what came after an event. Returns how many messages are gone with it.
+    pub(crate) fn rewind(&mut self, to: u64) -> u32 {
+        let after = self.events.iter().filter(|event| event.index > to);
+        let gone = after.filter(|event| event.is_message()).count();
+        self.events.retain(|event| event.index <= to);
+        self.refold();
+        u32::try_from(gone).unwrap_or(u32::MAX)
+    }
+
+    /// Where the last turn goes on from when it is run again: after its last whole round of
+    /// calls, so that no tool runs twice, else after its message. What compactions stored there
+    /// stays.
+    pub(crate) fn retry_point(&self) -> Option<u64> {
+        let message = self.newest_user()?.index;
+        let mut point = message;
+        let mut in_round = false;
+        for event in self.events.iter().filter(|event| event.index > message) {
+            match &event.kind {
+                SessionEventKind::AssistantMessage { parts, .. } => {
+                    let calls = parts
+                        .iter()
+                        .any(|part| matches!(part, AssistantPart::ToolCall { .. }));
+                    in_round = event.interruption().is_none() && calls;
+                    if !in_round {
+                        break;
+                    }
+                }
+                SessionEventKind::ToolCall { .. } | SessionEventKind::ToolResult { .. }
+                    if in_round => {}
+                SessionEventKind::Metadata {
+                    metadata: SessionMetadata::Compacted(_),
+                } => {}
+                _ => continue,
+            }
+            point = event.index;
+        }
+        Some(point)
+    }
+
+    /// Whether anything came after an event.
+    pub(crate) fn goes_beyond(&self, index: u64) -> bool {
+        self.events.last().is_some_and(|last| last.index > index)
+    }
+
     /// What the context would cost with this compaction, in tokens.
     pub(crate) fn tokens_with(&self, record: &CompactionRecord) -> u64 {
         let mut folded = Normalizer::new(
-            self.view().clone(),
+            &self.notes,
+            self.profile().clone(),
             Some(record),
             self.refused_images.clone(),
             self.skill.clone(),
@@ -330,13 +405,14 @@ impl Context {
     }
 
     fn refold(&mut self) {
-        let view = self.view().clone();
-        self.refold_with(view);
+        let profile = self.profile().clone();
+        self.refold_with(profile);
     }
 
-    fn refold_with(&mut self, view: ModelProfile) {
+    fn refold_with(&mut self, profile: ModelProfile) {
         let mut folded = Normalizer::new(
-            view,
+            &self.notes,
+            profile,
             self.compaction.as_ref(),
             self.refused_images.clone(),
             self.skill.clone(),
@@ -349,6 +425,10 @@ impl Context {
     }
 }
 
+fn is_image(block: &ContentBlock) -> bool {
+    matches!(block, ContentBlock::Image { .. })
+}
+
 impl CompactionRecord {
     /// Tells of one event after another whether it is still part of the context: what is
     /// after the boundary, and the pinned message with its note.
@@ -357,7 +437,9 @@ impl CompactionRecord {
         move |event| {
             let with_pinned = match &event.kind {
                 SessionEventKind::Metadata {
-                    metadata: SessionMetadata::TurnInterrupted { .. },
+                    metadata:
+                        SessionMetadata::TurnInterrupted { .. }
+                        | SessionMetadata::TurnEndedSilently { .. },
                 } => in_pinned,
                 SessionEventKind::Metadata { .. } => false,
                 _ => {

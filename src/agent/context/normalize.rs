@@ -8,13 +8,16 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use serde_json::{Map, Value};
+
 use super::estimate::{self, Quarters};
 use crate::agent::message::{
     AssistantMessage, AssistantPart, ContentBlock, Message, Messages, ToolResultMessage,
     UserMessage, UserOrigin,
 };
+use crate::agent::notes::Notes;
 use crate::agent::storage::{
-    CompactionRecord, Interruption, MessageStatus, SessionEvent, SessionEventKind, SessionMetadata,
+    CompactionRecord, Interruption, SessionEvent, SessionEventKind, SessionMetadata,
 };
 use crate::agent::text::head_and_tail;
 
@@ -23,8 +26,18 @@ use crate::agent::text::head_and_tail;
 pub(crate) struct ModelProfile {
     /// Opaque data of other providers is left out.
     pub(crate) provider_id: Arc<str>,
-    /// Without it images are placeholders.
-    pub(crate) vision: bool,
+    pub(crate) images: Images,
+}
+
+/// What becomes of the images of a conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Images {
+    /// The model is shown them.
+    Shown,
+    /// The model cannot see images: placeholders.
+    Unseen,
+    /// The model refused a request with them: placeholders.
+    Refused,
 }
 
 /// The message a skill puts before the user's own, for one turn.
@@ -38,7 +51,8 @@ pub(crate) struct SkillPrompt {
 /// The fold: events in, messages out.
 #[derive(Debug)]
 pub(crate) struct Normalizer {
-    view: ModelProfile,
+    notes: Arc<Notes>,
+    profile: ModelProfile,
     skill: Option<SkillPrompt>,
     /// User messages whose images a model refused.
     refused: HashSet<u64>,
@@ -74,13 +88,15 @@ struct OpenCall {
 
 impl Normalizer {
     pub(crate) fn new(
-        view: ModelProfile,
+        notes: &Arc<Notes>,
+        profile: ModelProfile,
         compaction: Option<&CompactionRecord>,
         refused: HashSet<u64>,
         skill: Option<SkillPrompt>,
     ) -> Self {
         let mut this = Self {
-            view,
+            notes: Arc::clone(notes),
+            profile,
             skill,
             refused,
             shortened: HashMap::new(),
@@ -100,17 +116,19 @@ impl Normalizer {
                 })
                 .collect();
             if let Some(summary) = &record.summary {
-                this.emit_user(
-                    vec![ContentBlock::text(summary.clone())],
-                    UserOrigin::Summary,
-                );
+                // A blank one can only come from elsewhere; it would be refused.
+                let text = match summary.trim() {
+                    "" => this.notes.earlier_removed.to_string(),
+                    _ => summary.clone(),
+                };
+                this.emit_user(vec![ContentBlock::text(text)], UserOrigin::Summary);
             }
         }
         this
     }
 
-    pub(crate) fn view(&self) -> &ModelProfile {
-        &self.view
+    pub(crate) fn profile(&self) -> &ModelProfile {
+        &self.profile
     }
 
     /// Sets the skill prompt of a user message that is still to come.
@@ -143,17 +161,13 @@ impl Normalizer {
             }
             SessionEventKind::AssistantMessage {
                 parts,
-                status,
-                interruption,
                 provider_id,
                 provider_data,
                 ..
             } => {
                 self.close_round();
-                // A storage may know only that it was cut.
-                let cut = *status == MessageStatus::Incomplete;
-                let interruption = interruption.or(cut.then_some(Interruption::Cancelled));
-                self.assistant(parts, interruption, provider_id, provider_data);
+                // No note follows what the model itself ended: it goes on from a cut text.
+                self.assistant(parts, event.interruption(), provider_id, provider_data);
             }
             SessionEventKind::ToolCall { call_id, .. } => {
                 if let Some(call) = self.open_call(call_id) {
@@ -173,10 +187,20 @@ impl Normalizer {
                 }
             }
             SessionEventKind::Metadata { metadata } => {
-                if let SessionMetadata::TurnInterrupted { interruption } = metadata {
-                    self.close_round();
-                    self.emit(Message::System(interruption.note().into()));
-                }
+                let note = match metadata {
+                    SessionMetadata::TurnInterrupted { interruption } => {
+                        self.notes.interruption(*interruption)
+                    }
+                    SessionMetadata::TurnEndedSilently { .. } => {
+                        self.close_round();
+                        self.note_silence();
+                        return;
+                    }
+                    _ => return,
+                };
+                let note = note.into();
+                self.close_round();
+                self.emit(Message::System(note));
             }
         }
     }
@@ -186,7 +210,8 @@ impl Normalizer {
         let Some(round) = self.open.take() else {
             return;
         };
-        if !round.parts.is_empty() {
+        let says_nothing = round.parts.is_empty();
+        if !says_nothing {
             self.emit(Message::Assistant(AssistantMessage {
                 parts: round.parts,
                 provider_data: round.provider_data,
@@ -195,11 +220,11 @@ impl Normalizer {
         for call in round.calls {
             let (output, is_error) = call.result.unwrap_or_else(|| {
                 let text = if call.started {
-                    OUTCOME_UNKNOWN
+                    &self.notes.call_outcome_unknown
                 } else {
-                    NOT_EXECUTED
+                    &self.notes.call_not_executed
                 };
-                (text.into(), true)
+                (text.as_ref().into(), true)
             });
             let content = self.fitting(&call.stored_id, output);
             self.emit(Message::ToolResult(ToolResultMessage {
@@ -209,8 +234,22 @@ impl Normalizer {
                 is_error,
             }));
         }
-        if let Some(interruption) = round.interruption {
-            self.emit(Message::System(interruption.note().into()));
+        match round.interruption {
+            Some(interruption) => {
+                let note = self.notes.interruption(interruption).into();
+                self.emit(Message::System(note));
+            }
+            None if says_nothing => self.note_silence(),
+            None => {}
+        }
+    }
+
+    /// Two messages of the user never stand side by side without a word between them.
+    fn note_silence(&mut self) {
+        let last = self.messages.last();
+        if last.is_some_and(|last| matches!(&**last, Message::User(_))) {
+            let note = self.notes.no_answer.as_ref().into();
+            self.emit(Message::System(note));
         }
     }
 
@@ -221,21 +260,20 @@ impl Normalizer {
             let prompt = vec![ContentBlock::text(skill.text.clone())];
             self.emit_user(prompt, UserOrigin::Skill);
         }
-        let placeholder = if self.refused.contains(&index) {
-            Some(IMAGE_REFUSED)
-        } else if self.view.vision {
-            None
-        } else {
-            Some(IMAGE_UNSEEN)
+        let placeholder = match self.profile.images {
+            _ if self.refused.contains(&index) => Some(&self.notes.image_refused),
+            Images::Refused => Some(&self.notes.image_refused),
+            Images::Unseen => Some(&self.notes.image_unseen),
+            Images::Shown => None,
         };
         let content: Vec<ContentBlock> = content
             .iter()
-            .filter(|block| {
-                // A stored blank can only come from elsewhere; it would be refused.
-                !matches!(block, ContentBlock::Text { text } if text.trim().is_empty())
-            })
+            // A stored blank can only come from elsewhere; it would be refused.
+            .filter(|block| !block.is_blank())
             .map(|block| match (block, placeholder) {
-                (ContentBlock::Image { .. }, Some(placeholder)) => ContentBlock::text(placeholder),
+                (ContentBlock::Image { .. }, Some(placeholder)) => {
+                    ContentBlock::text(placeholder.as_ref())
+                }
                 _ => block.clone(),
             })
             .collect();
@@ -251,7 +289,7 @@ impl Normalizer {
         provider_id: &Arc<str>,
         provider_data: &Option<crate::agent::message::ProviderData>,
     ) {
-        let same_provider = *provider_id == self.view.provider_id;
+        let same_provider = *provider_id == self.profile.provider_id;
         let mut calls = Vec::new();
         let mut kept: Vec<AssistantPart> = Vec::with_capacity(parts.len());
         for part in parts {
@@ -286,16 +324,23 @@ impl Normalizer {
                     provider_data,
                 } => {
                     let id = self.unique_id(call_id);
+                    let tool_name = legal_name(tool_name);
+                    // What is no object can only come from elsewhere; it would be refused.
+                    let arguments = if arguments.is_object() {
+                        Arc::clone(arguments)
+                    } else {
+                        Arc::new(Value::Object(Map::new()))
+                    };
                     kept.push(AssistantPart::ToolCall {
                         call_id: Arc::clone(&id),
-                        tool_name: Arc::clone(tool_name),
-                        arguments: Arc::clone(arguments),
+                        tool_name: Arc::clone(&tool_name),
+                        arguments,
                         provider_data: provider_data.clone().filter(|_| same_provider),
                     });
                     calls.push(OpenCall {
                         stored_id: Arc::clone(call_id),
                         id,
-                        tool_name: Arc::clone(tool_name),
+                        tool_name,
                         started: false,
                         result: None,
                     });
@@ -348,9 +393,9 @@ impl Normalizer {
     fn unique_id(&mut self, id: &Arc<str>) -> Arc<str> {
         let mut unique = Arc::clone(id);
         let mut n = 1;
-        while unique.is_empty() || self.seen_ids.contains(&unique) {
+        while unique.trim().is_empty() || self.seen_ids.contains(&unique) {
             n += 1;
-            let base = if id.is_empty() { "call" } else { id };
+            let base = if id.trim().is_empty() { "call" } else { id };
             unique = format!("{base}_{n}").into();
         }
         self.seen_ids.insert(Arc::clone(&unique));
@@ -366,7 +411,7 @@ impl Normalizer {
             None => output,
         };
         if output.trim().is_empty() {
-            NO_OUTPUT.into()
+            self.notes.no_output.as_ref().into()
         } else {
             output
         }
@@ -380,7 +425,7 @@ impl Normalizer {
     fn emit(&mut self, message: Message) {
         if self.messages.is_empty() && !matches!(message, Message::User(_)) {
             self.emit_user(
-                vec![ContentBlock::text(EARLIER_MISSING)],
+                vec![ContentBlock::text(self.notes.earlier_missing.as_ref())],
                 UserOrigin::Summary,
             );
         }
@@ -389,14 +434,27 @@ impl Normalizer {
     }
 }
 
+/// Longest name of a tool, in characters.
+const MAX_NAME: usize = 64;
+/// Stands for a name that the model left empty.
+const UNKNOWN_TOOL: &str = "unknown_tool";
+
+/// The name itself if every provider takes it; else with other characters replaced. A model
+/// may have made it up, and a foreign record may hold anything.
+fn legal_name(name: &Arc<str>) -> Arc<str> {
+    let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    if name.is_empty() {
+        return UNKNOWN_TOOL.into();
+    }
+    if name.len() <= MAX_NAME && name.chars().all(legal) {
+        return Arc::clone(name);
+    }
+    let replaced = name.chars().take(MAX_NAME);
+    let replaced: String = replaced.map(|c| if legal(c) { c } else { '_' }).collect();
+    replaced.into()
+}
+
 /// Result of a call that never ran.
 pub(crate) const NOT_EXECUTED: &str = "[not executed] This call did not run.";
 /// Result of a call that was skipped because the user cancelled.
 pub(crate) const CANCELLED: &str = "[已取消] not executed";
-/// Result of a call that was running when the process ended.
-const OUTCOME_UNKNOWN: &str = "[outcome unknown] The program ended while this call was running. It may or may not have taken effect; check before you repeat it.";
-/// What the model reads where a tool said nothing.
-const NO_OUTPUT: &str = "(no output)";
-const IMAGE_UNSEEN: &str = "[An image is left out here: this model cannot see images.]";
-const IMAGE_REFUSED: &str = "[An image is left out here: the model refused it.]";
-const EARLIER_MISSING: &str = "[Earlier messages are not available.]";

@@ -14,6 +14,7 @@ mod caller;
 pub(crate) use caller::caller_error;
 
 use super::provider::{ProviderError, ProviderErrorKind};
+use super::storage::{StorageError, StorageErrorKind};
 
 /// What went wrong, for machines. Codes are stable; messages are not.
 ///
@@ -119,7 +120,7 @@ pub struct AgentError {
     pub retry_after_ms: Option<u64>,
     /// More facts, free in shape.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "bindings", specta(optional, type = Option<crate::ipc::bindings::JsonValue>))]
+    #[cfg_attr(feature = "bindings", specta(optional, type = Option<crate::agent::json::JsonValue>))]
     pub details: Option<Value>,
     /// What [`source`](std::error::Error::source) gives; it stays in this process.
     #[serde(skip)]
@@ -182,15 +183,6 @@ impl AgentError {
 
     fn retryable(mut self) -> Self {
         self.retryable = true;
-        self
-    }
-
-    /// Adds the error behind it.
-    pub(crate) fn caused_by(
-        mut self,
-        cause: impl std::error::Error + Send + Sync + 'static,
-    ) -> Self {
-        self.cause = Some(Arc::new(cause));
         self
     }
 
@@ -381,6 +373,25 @@ impl AgentError {
             format!("{doing}: {reason}"),
         )
         .retryable()
+    }
+
+    /// `STORAGE_ERROR` out of a storage's own error: retryable unless the session was continued
+    /// elsewhere.
+    pub(crate) fn from_storage(doing: &str, error: StorageError) -> Self {
+        let mut this = Self::storage(doing, &error.message);
+        if error.kind == StorageErrorKind::Conflict {
+            this.retryable = false;
+            this.details = Some(serde_json::json!({ "kind": "conflict" }));
+        }
+        this.cause = Some(Arc::new(error));
+        this
+    }
+
+    /// Whether the session was continued elsewhere, so that nothing more can be written to it.
+    pub(crate) fn is_storage_conflict(&self) -> bool {
+        let cause = self.cause.as_deref();
+        let error = cause.and_then(|cause| cause.downcast_ref::<StorageError>());
+        error.is_some_and(|error| error.kind == StorageErrorKind::Conflict)
     }
 
     /// `MAX_TOOL_CALLS_EXCEEDED`.

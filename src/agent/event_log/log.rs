@@ -165,6 +165,11 @@ impl TurnLog {
         woken.wake();
     }
 
+    /// Ends a log that is no turn's: without a last event.
+    pub(super) fn close(&self) {
+        lock(&self.state).ended = true;
+    }
+
     /// Adds the last event and fixes the outcome. Answers who is to be woken, once no lock
     /// is held: a reader may go on from within its waker.
     #[must_use = "readers wait to be woken"]

@@ -17,6 +17,7 @@ pub use log::TurnOutcome;
 pub(crate) use log::{DeltaKind, TurnLog};
 
 use super::contain::lock;
+use super::event::AgentEventKind;
 use wakers::Wakers;
 
 /// Logs of ended turns that stay for late subscribers and for `wait_turn`.
@@ -107,6 +108,19 @@ impl EventLog {
         log
     }
 
+    /// Tells subscribers of a session what happened between turns: events without a turn id.
+    pub(crate) fn tell(&self, session_id: &Arc<str>, events: Vec<AgentEventKind>) {
+        if events.is_empty() {
+            return;
+        }
+        let log = TurnLog::new(session_id, &Arc::default(), &self.sequence);
+        for event in events {
+            log.push(event);
+        }
+        log.close();
+        self.link(Content::Turn(Arc::new(log)));
+    }
+
     /// Tells subscribers of a session that nothing will follow.
     pub(crate) fn close_session(&self, session_id: &Arc<str>) {
         self.link(Content::SessionClosed(Arc::clone(session_id)));
@@ -136,7 +150,7 @@ impl EventLog {
             .recent
             .iter()
             .filter_map(|link| link.turn())
-            .find(|log| &**log.turn_id() == turn_id)
+            .find(|log| !turn_id.is_empty() && &**log.turn_id() == turn_id)
             .cloned()
     }
 

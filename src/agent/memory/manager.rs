@@ -14,14 +14,15 @@ use super::extract::{self, Proposal};
 use super::{Memory, MemoryStorage};
 use crate::agent::catalog::Model;
 use crate::agent::clock::now_ms;
-use crate::agent::context::ModelProfile;
 use crate::agent::context::estimate;
 use crate::agent::context::normalize::Normalizer;
 use crate::agent::context::transcript;
+use crate::agent::context::{Images, ModelProfile};
 use crate::agent::core::Core;
 use crate::agent::journal::guarded;
 use crate::agent::message::{ContentBlock, Message, UserMessage, UserOrigin};
 use crate::agent::model_call::{self, Next};
+use crate::agent::notes::Notes;
 use crate::agent::provider::{ChatRequest, PromptBlock};
 use crate::agent::storage::{SessionEvent, SessionEventKind};
 
@@ -89,6 +90,11 @@ impl MemoryProgress {
         }
         self.spoken |= event.is_message();
         self.fresh.push(Arc::clone(event));
+    }
+
+    /// Forgets what is no part of the conversation any more.
+    pub(crate) fn rewind(&mut self, to: u64) {
+        self.fresh.retain(|event| event.index <= to);
     }
 
     /// Counts a turn. Every so many it is time for a checkpoint, unless one still runs.
@@ -253,7 +259,7 @@ impl Extraction {
         .map_err(|error| error.to_string())?;
         // Whatever the storage gives, memories of elsewhere are neither shown nor changed.
         known.retain(|memory| memory.namespace == *self.namespace);
-        let request = self.request(&model, &known);
+        let request = self.request(&core.notes, &model, &known);
         // Nothing cancels an extraction but its limit, which drops it.
         let cancel = CancellationToken::new();
         let answer = model_call::collect(&model.provider, request, &cancel, core.idle_limit())
@@ -290,7 +296,7 @@ impl Extraction {
         })
     }
 
-    fn request(&self, model: &Model, known: &[Memory]) -> ChatRequest {
+    fn request(&self, notes: &Arc<Notes>, model: &Model, known: &[Memory]) -> ChatRequest {
         let system = extract::system_prompt();
         let budget = (model.window() * INPUT_SHARE / 100)
             .saturating_sub(estimate::text(&system) / estimate::QUARTERS);
@@ -307,7 +313,7 @@ impl Extraction {
             })
             .cloned()
             .collect();
-        let said = self.transcript(budget * (100 - KNOWN_SHARE) / 100);
+        let said = self.transcript(notes, budget * (100 - KNOWN_SHARE) / 100);
         let message = Message::User(UserMessage {
             content: vec![ContentBlock::text(extract::user_prompt(&shown, &said))],
             origin: UserOrigin::Input,
@@ -328,12 +334,12 @@ impl Extraction {
         }
     }
 
-    fn transcript(&self, limit_tokens: u64) -> String {
+    fn transcript(&self, notes: &Arc<Notes>, limit_tokens: u64) -> String {
         let view = ModelProfile {
             provider_id: Arc::clone(&self.model.provider_id),
-            vision: false,
+            images: Images::Unseen,
         };
-        let mut folded = Normalizer::new(view, None, HashSet::new(), None);
+        let mut folded = Normalizer::new(notes, view, None, HashSet::new(), None);
         for event in &self.events {
             folded.push(event);
         }

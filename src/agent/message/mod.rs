@@ -141,7 +141,7 @@ pub enum AssistantPart {
         tool_name: Arc<str>,
         /// The arguments as the model gave them: always a JSON object, `{}` where the
         /// model's own text was none.
-        #[cfg_attr(feature = "bindings", specta(type = crate::ipc::bindings::JsonValue))]
+        #[cfg_attr(feature = "bindings", specta(type = crate::agent::json::JsonValue))]
         arguments: Arc<Value>,
         /// Opaque data of the call.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -238,7 +238,8 @@ impl ContentBlock {
         }
     }
 
-    fn is_blank(&self) -> bool {
+    /// Whether there is nothing in it that a model could read.
+    pub(crate) fn is_blank(&self) -> bool {
         match self {
             Self::Text { text } => text.trim().is_empty(),
             // A file is content even when it is empty: its name says something.

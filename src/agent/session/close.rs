@@ -7,8 +7,6 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::SessionInner;
-use super::state::Activity;
-use super::work::SessionCore;
 use crate::agent::contain::lock;
 use crate::agent::error::AgentError;
 use crate::agent::event::AgentEventKind;
@@ -16,6 +14,7 @@ use crate::agent::hook::SessionEnd;
 use crate::agent::hook::registry;
 use crate::agent::provider::Usage;
 use crate::agent::storage::{SessionEventKind, SessionMetadata};
+use crate::agent::work::{Activity, Closing, SessionCore};
 
 /// Shares of `shutdown_timeout_ms` that the steps of a close may take once a shutdown has
 /// begun: half for the turn, a fifth to wind up, a tenth for memories. The rest is for
@@ -23,15 +22,6 @@ use crate::agent::storage::{SessionEventKind, SessionMetadata};
 const TURN_SHARE: (u32, u32) = (1, 2);
 const WIND_UP_SHARE: (u32, u32) = (1, 5);
 const EXTRACTION_SHARE: (u32, u32) = (1, 10);
-
-/// How far a close is.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Closing {
-    /// How it ended for the storage: from then on the slot is free.
-    stored: Option<Result<(), AgentError>>,
-    /// Whether memories are extracted, too, or given up.
-    over: bool,
-}
 
 impl SessionInner {
     /// Closes the session, or waits for the close that is under way.
@@ -56,19 +46,20 @@ impl SessionInner {
             .await
             .map_err(|_| has_a_fault())?;
         if let Some(Err(error)) = &closing.stored {
-            tracing::warn!(session = %self.id, %error, "closing the replaced session");
+            tracing::warn!(session = %self.open.id, %error, "closing the replaced session");
         }
         Ok(())
     }
 
     /// Begins to close, unless that has begun.
     fn begin_close(self: &Arc<Self>) -> watch::Receiver<Closing> {
-        let mut closing = lock(&self.closing);
-        if let Some(begun) = &*closing {
+        let mut state = lock(&self.open.state);
+        if let Some(begun) = &state.closing {
             return begun.clone();
         }
         let (progress, begun) = watch::channel(Closing::default());
-        *closing = Some(begun.clone());
+        state.closing = Some(begun.clone());
+        drop(state);
         let this = Arc::clone(self);
         // Owned by its limits; whoever closes awaits it through the channel, a shutdown
         // through the tracker.
@@ -81,12 +72,14 @@ impl SessionInner {
             }
             progress.send_modify(|closing| closing.over = true);
         };
-        self.core.closes.spawn_on(task, &self.core.runtime);
+        self.open
+            .core
+            .closes
+            .spawn_on(task, &self.open.core.runtime);
         begun
     }
 
     async fn close_now(self: &Arc<Self>) -> (Result<(), AgentError>, Option<Box<SessionCore>>) {
-        lock(&self.state).closing = true;
         self.cancel(None);
         let work = match self.unhurried(TURN_SHARE, self.retrieve()).await {
             Some(work) => Some(work),
@@ -103,11 +96,11 @@ impl SessionInner {
                 None,
             ),
         };
-        lock(&self.state).journal.close();
+        lock(&self.open.state).journal.close();
         if let Some(slot) = self.slot.upgrade() {
-            slot.free(&self.id);
+            slot.free(&self.open.id);
         }
-        self.core.event_log.close_session(&self.id);
+        self.open.core.event_log.close_session(&self.open.id);
         (stored, work)
     }
 
@@ -115,15 +108,17 @@ impl SessionInner {
     /// up for when the session goes on.
     async fn remember(&self, work: SessionCore, all_stored: bool) {
         let Some(memory) = work.memory else { return };
-        let model = lock(&self.state).model.clone();
-        let limit = Duration::from_millis(self.core.config.memory_timeout_ms);
+        let model = lock(&self.open.state).model.clone();
+        let limit = Duration::from_millis(self.open.core.config.memory_timeout_ms);
         let remembering = async {
-            let extracted = memory.finish(&self.core, &self.id, &model, limit).await;
+            let extracted = memory
+                .finish(&self.open.core, &self.open.id, &model, limit)
+                .await;
             if let Some(through) = extracted
                 && all_stored
                 && let Err(error) = self.note_extraction(through).await
             {
-                tracing::warn!(session = %self.id, %error, "the checkpoint was not stored");
+                tracing::warn!(session = %self.open.id, %error, "the checkpoint was not stored");
             }
         };
         if self
@@ -133,7 +128,7 @@ impl SessionInner {
         {
             let what =
                 "there was no time to extract memories; it is made up for when the session goes on";
-            self.core.leave_out(&self.id, what);
+            self.open.core.leave_out(&self.open.id, what);
         }
     }
 
@@ -142,10 +137,10 @@ impl SessionInner {
         let Some(slot) = self.slot.upgrade() else {
             return Ok(());
         };
-        let Some(_claim) = slot.claim(&self.id).await else {
+        let Some(_claim) = slot.claim(&self.open.id).await else {
             return Ok(());
         };
-        let journal = Arc::clone(&lock(&self.state).journal);
+        let journal = Arc::clone(&lock(&self.open.state).journal);
         let metadata = SessionMetadata::MemoryCheckpoint {
             through,
             usage: None,
@@ -161,9 +156,9 @@ impl SessionInner {
         (share, of): (u32, u32),
         step: impl Future<Output = T>,
     ) -> Option<T> {
-        let total = Duration::from_millis(self.core.config.shutdown_timeout_ms);
+        let total = Duration::from_millis(self.open.core.config.shutdown_timeout_ms);
         let hurried = async {
-            self.core.stopping.cancelled().await;
+            self.open.core.stopping.cancelled().await;
             tokio::time::sleep(total * share / of).await;
         };
         tokio::select! {
@@ -176,11 +171,11 @@ impl SessionInner {
     /// Waits for the work to come back.
     async fn retrieve(self: &Arc<Self>) -> Box<SessionCore> {
         loop {
-            let idle = self.idle.notified();
+            let idle = self.open.idle.notified();
             let mut idle = std::pin::pin!(idle);
             // Listening begins before looking, so that no change is missed.
             idle.as_mut().enable();
-            if let Some(work) = lock(&self.state).take_work() {
+            if let Some(work) = lock(&self.open.state).take_work() {
                 return work;
             }
             idle.await;
@@ -190,7 +185,7 @@ impl SessionInner {
     /// Stops what runs where it is. Its work is lost.
     fn stop_turn(&self) -> Option<Box<SessionCore>> {
         let (work, stopped) = {
-            let mut state = lock(&self.state);
+            let mut state = lock(&self.open.state);
             let stopped = state.running_task();
             let work = state.take_work();
             if work.is_none() {
@@ -200,9 +195,9 @@ impl SessionInner {
         };
         if let Some((turn_id, task)) = stopped {
             let what = "the running turn did not end in time and was stopped; what its tools did is unknown";
-            self.core.leave_out(&self.id, what);
+            self.open.core.leave_out(&self.open.id, what);
             task.abort();
-            if let Some(log) = self.core.event_log.turn(&turn_id) {
+            if let Some(log) = self.open.core.event_log.turn(&turn_id) {
                 log.end(AgentEventKind::TurnCancelled {
                     usage: Usage::default(),
                 })
@@ -210,7 +205,7 @@ impl SessionInner {
             }
         } else if work.is_none() {
             let what = "the compaction did not end in time and was given up";
-            self.core.leave_out(&self.id, what);
+            self.open.core.leave_out(&self.open.id, what);
         }
         work
     }
@@ -222,32 +217,32 @@ impl SessionInner {
     ) -> (Result<(), AgentError>, Option<Box<SessionCore>>) {
         let message_count = match &work {
             Some(work) => work.message_count,
-            None => lock(&self.state).message_count,
+            None => lock(&self.open.state).message_count,
         };
         // Whoever closes waits for the handlers as whoever cancels does.
         let closing = CancellationToken::new();
         closing.cancel();
         let run = registry::run(
-            &self.core.taps.session_end,
+            &self.open.core.taps.session_end,
             SessionEnd {
-                session_id: Arc::clone(&self.id),
+                session_id: Arc::clone(&self.open.id),
                 message_count,
                 plugin_config: Arc::default(),
             },
-            self.core.hook_limit_with(&closing),
+            self.open.core.hook_limit_with(&closing),
             |_| false,
             |_, never| match never {},
         )
         .await;
         if let Some(stop) = run.stopped {
             tracing::warn!(
-                session = %self.id,
+                session = %self.open.id,
                 plugin = %stop.plugin_id,
                 reason = %stop.reason,
                 "a SessionEnd handler aborted, which is too late"
             );
         }
-        let journal = Arc::clone(&lock(&self.state).journal);
+        let journal = Arc::clone(&lock(&self.open.state).journal);
         (journal.finish().await, work)
     }
 }

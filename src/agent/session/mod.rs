@@ -7,35 +7,28 @@ mod close;
 mod compact;
 mod open;
 mod slot;
-mod state;
-mod work;
 
 use std::convert::Infallible;
 use std::fmt;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 
 use serde::{Deserialize, Serialize};
-use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::catalog::Model;
 use super::compaction::CompactionOutcome;
 use super::contain::{self, lock};
-use super::core::Core;
 use super::error::AgentError;
 use super::event_log::{Subscription, Turn};
 use super::message::{ContentBlock, UserInput};
 use super::provider::{ReasoningEffort, ResponseFormat};
 use super::storage::path::Path;
-use super::storage::{EventPage, PageRequest, SessionEvent, SessionOverrides};
-use super::turn::{self, TurnRun};
+use super::storage::{EventPage, PageRequest, SessionEvent};
+use super::turn::{self, TurnInput, TurnRequest};
+use super::work::{Activity, Lease, NewMessage, OpenSession, SessionCore, SessionState};
 
-use close::Closing;
 pub(crate) use open::{create, load, resume};
 pub(crate) use slot::{Slot, SlotTicket};
-pub use state::SessionState;
-use state::{Activity, State};
-pub(crate) use work::SessionCore;
 
 /// An open session. A cheap handle: clones mean the same session.
 ///
@@ -51,20 +44,9 @@ pub struct Session {
 }
 
 pub(crate) struct SessionInner {
-    pub(crate) core: Arc<Core>,
+    pub(crate) open: Arc<OpenSession>,
     /// Weak: the slot holds the session.
     slot: Weak<Slot>,
-    pub(crate) id: Arc<str>,
-    pub(crate) created_at: u64,
-    pub(crate) overrides: SessionOverrides,
-    /// Frozen for the session's life in this process.
-    environment: Option<String>,
-    /// Written by send, by the end of a turn or compaction, and by close.
-    state: Mutex<State>,
-    /// Told whenever the session becomes idle.
-    idle: Notify,
-    /// The one close there is, once it began.
-    closing: Mutex<Option<watch::Receiver<Closing>>>,
 }
 
 /// What a message is sent with. Everything is optional.
@@ -123,27 +105,11 @@ pub struct SessionInfo {
     pub created_at: u64,
 }
 
-/// What a turn is about.
-#[derive(Debug)]
-pub(crate) enum TurnInput {
-    New(NewMessage),
-    /// The last message again.
-    Again,
-}
-
-/// A message of the user that is not stored yet.
-#[derive(Debug, Clone)]
-pub(crate) struct NewMessage {
-    pub(crate) content: Vec<ContentBlock>,
-    /// Name of the skill it calls.
-    pub(crate) skill: Option<Arc<str>>,
-}
-
 impl Session {
     /// The session's id.
     #[must_use]
     pub fn id(&self) -> &str {
-        &self.inner.id
+        &self.inner.open.id
     }
 
     /// What can be known of the session right now.
@@ -216,7 +182,7 @@ impl Session {
         cancel: CancellationToken,
     ) -> Result<CompactionOutcome, AgentError> {
         let inner = Arc::clone(&self.inner);
-        contain::spawned(&self.inner.core.runtime, async move {
+        contain::spawned(&self.inner.open.core.runtime, async move {
             inner.compact(cancel).await
         })
         .await
@@ -239,9 +205,10 @@ impl Session {
     pub fn subscribe(&self, after: Option<u64>) -> Subscription {
         let subscription = self
             .inner
+            .open
             .core
             .event_log
-            .subscribe_session(&self.inner.id, after);
+            .subscribe_session(&self.inner.open.id, after);
         if self.inner.is_closed() {
             subscription.past_only()
         } else {
@@ -260,11 +227,11 @@ impl fmt::Debug for Session {
 
 impl SessionInner {
     fn send(self: &Arc<Self>, input: UserInput, options: SendOptions) -> Result<Turn, AgentError> {
-        self.core.check_running()?;
+        self.open.core.check_running()?;
         // Looked at first: checking an image is work for nothing while a turn runs.
-        lock(&self.state).check_idle()?;
+        lock(&self.open.state).check_idle()?;
         let mut content = input.checked()?;
-        let skill = self.core.skills.resolve(&mut content)?;
+        let skill = self.open.core.skills.resolve(&mut content)?;
         let model = self.model_for(options.model_id.as_deref())?;
         let has_image = content
             .iter()
@@ -281,8 +248,8 @@ impl SessionInner {
     }
 
     fn retry(self: &Arc<Self>) -> Result<Turn, AgentError> {
-        self.core.check_running()?;
-        lock(&self.state).check_idle()?;
+        self.open.core.check_running()?;
+        lock(&self.open.state).check_idle()?;
         let model = self.model_for(None)?;
         self.start(model, TurnInput::Again, SendOptions::default(), |work| {
             if work.unstored.is_some() || work.context.is_unanswered() {
@@ -298,10 +265,10 @@ impl SessionInner {
     /// The model a turn runs on, as its provider offers it now.
     fn model_for(&self, wanted: Option<&str>) -> Result<Model, AgentError> {
         match wanted {
-            Some(wanted) => self.core.catalog.find(wanted),
+            Some(wanted) => self.open.core.catalog.find(wanted),
             None => {
-                let current = Arc::clone(&lock(&self.state).model.id);
-                self.core.catalog.find(&current)
+                let current = Arc::clone(&lock(&self.open.state).model.id);
+                self.open.core.catalog.find(&current)
             }
         }
     }
@@ -316,7 +283,7 @@ impl SessionInner {
         let turn_id: Arc<str> = uuid::Uuid::now_v7().to_string().into();
         let cancel = CancellationToken::new();
         let work = {
-            let mut state = lock(&self.state);
+            let mut state = lock(&self.open.state);
             let work = state.take_idle()?;
             if let Err(refused) = check(&work) {
                 state.activity = Activity::Idle(work);
@@ -326,18 +293,20 @@ impl SessionInner {
             state.activity = Activity::turn(&turn_id, &cancel);
             work
         };
-        let log = self.core.event_log.begin_turn(&self.id, &turn_id);
-        let run = TurnRun::new(
-            Arc::clone(self),
-            work,
-            Arc::clone(&log),
+        let log = self.open.core.event_log.begin_turn(&self.open.id, &turn_id);
+        let lease = Lease::of_turn(&self.open, work, &log);
+        let request = TurnRequest {
             model,
             cancel,
             input,
             options,
-        );
-        let task = self.core.runtime.spawn(turn::run(run));
-        lock(&self.state).set_task(&turn_id, task.abort_handle());
+        };
+        let task = self
+            .open
+            .core
+            .runtime
+            .spawn(turn::run(lease, Arc::clone(&log), request));
+        lock(&self.open.state).set_task(&turn_id, task.abort_handle());
         Ok(self.handle(log))
     }
 
@@ -353,61 +322,41 @@ impl SessionInner {
 
     /// A further reader of a running or recent turn.
     pub(crate) fn turn(self: &Arc<Self>, turn_id: &str) -> Option<Turn> {
-        let log = self.core.event_log.turn(turn_id)?;
+        let log = self.open.core.event_log.turn(turn_id)?;
         Some(self.handle(log))
     }
 
     pub(crate) fn cancel(&self, turn_id: Option<&str>) -> bool {
-        let meant = lock(&self.state).cancel(turn_id);
+        let meant = lock(&self.open.state).cancel(turn_id);
         meant.is_some_and(|(token, in_time)| {
             token.cancel();
             in_time
         })
     }
 
-    /// The point of no return of a turn: from here on a cancel comes too late. Answers
-    /// false if one came before.
-    pub(crate) fn begin_finishing(&self) -> bool {
-        lock(&self.state).begin_finishing()
-    }
-
     fn is_closed(&self) -> bool {
-        matches!(lock(&self.state).activity, Activity::Closed)
+        matches!(lock(&self.open.state).activity, Activity::Closed)
     }
 
     fn info(&self) -> SessionInfo {
-        let state = lock(&self.state);
+        let state = lock(&self.open.state);
         SessionInfo {
-            session_id: self.id.to_string(),
+            session_id: self.open.id.to_string(),
             title: state.title.clone(),
             model_id: state.model.id.to_string(),
             state: state.activity.public(),
             turn_id: state.activity.turn_id().map(|id| id.to_string()),
-            last_sequence: self.core.event_log.last_sequence(),
+            last_sequence: self.open.core.event_log.last_sequence(),
             context_tokens: state.context_tokens,
             context_window: state.model.info.context_window,
             message_count: state.message_count,
-            created_at: self.created_at,
+            created_at: self.open.created_at,
         }
-    }
-
-    pub(crate) fn title(&self) -> Option<String> {
-        lock(&self.state).title.clone()
-    }
-
-    /// Gives the session the title it is stored with, unless it has one.
-    pub(crate) fn set_first_title(&self, title: &str) {
-        let mut state = lock(&self.state);
-        state.title.get_or_insert_with(|| title.to_owned());
-    }
-
-    pub(crate) fn rename(&self, title: &str) {
-        lock(&self.state).title = Some(title.to_owned());
     }
 
     /// A page of the visible path of a session that is kept in memory only.
     pub(crate) fn kept_page(&self, request: &PageRequest) -> EventPage {
-        let journal = Arc::clone(&lock(&self.state).journal);
+        let journal = Arc::clone(&lock(&self.open.state).journal);
         let events = journal.kept();
         let path = Path::of(events.iter().map(|event| &**event));
         let records = events
@@ -415,22 +364,5 @@ impl SessionInner {
             .filter(|event| path.contains(event.index))
             .map(|event| Ok((event.index, 0, Some(SessionEvent::clone(event)))));
         EventPage::collect(request, records).unwrap_or_else(|never: Infallible| match never {})
-    }
-
-    /// Takes the work back from whoever used it: the session is idle again. `publish` tells
-    /// the world, under the lock: nobody finds the session idle before the turn's last event
-    /// is there, and nobody who has read that event finds the session busy.
-    pub(crate) fn give_back<T>(&self, work: Box<SessionCore>, publish: impl FnOnce() -> T) -> T {
-        let mut state = lock(&self.state);
-        state.message_count = work.message_count;
-        state.context_tokens = work.context.tokens();
-        // What a shutdown gave up comes back too late.
-        if !matches!(state.activity, Activity::Closed) {
-            state.activity = Activity::Idle(work);
-        }
-        let published = publish();
-        drop(state);
-        self.idle.notify_waiters();
-        published
     }
 }

@@ -7,12 +7,11 @@ use std::sync::{Arc, Mutex};
 use tokio::sync::Notify;
 
 use super::slot::SlotTicket;
-use super::state::{Activity, State};
-use super::work::SessionCore;
 use super::{Session, SessionInner};
 use crate::agent::catalog::Model;
 use crate::agent::clock::now_ms;
 use crate::agent::config::{ResumeOptions, SessionConfig};
+use crate::agent::contain::lock;
 use crate::agent::context::Context;
 use crate::agent::core::Core;
 use crate::agent::error::AgentError;
@@ -26,6 +25,7 @@ use crate::agent::storage::{
     EventPage, Interruption, PageRequest, SessionEvent, SessionEventKind, SessionLog,
     SessionMetadata, SessionOverrides, SessionSummary,
 };
+use crate::agent::work::{Activity, OpenSession, SessionCore, State};
 
 /// What a session is made of, new or stored.
 struct Parts {
@@ -47,7 +47,7 @@ pub(crate) async fn create(
 ) -> Result<Session, AgentError> {
     let id: Arc<str> = uuid::Uuid::now_v7().to_string().into();
     let journal = journal(&core, &id, 0);
-    let work = SessionCore::new(Context::new(model.view()), journal);
+    let work = SessionCore::new(Context::new(&core.notes, model.profile()), journal);
     let parts = Parts {
         id,
         created_at: now_ms(),
@@ -246,7 +246,7 @@ pub(crate) async fn resume(
     let (usage, stored_model) = (stored.usage(), stored.stored_model());
     let journal = journal(&core, &stored.id, next_index);
     let mut work = SessionCore::new(
-        Context::restore(model.view(), stored.events, &stored.path),
+        Context::restore(&core.notes, model.profile(), stored.events, &stored.path),
         journal,
     );
     work.usage = usage;
@@ -305,25 +305,37 @@ async fn open(
             .as_ref()
             .map(|storage| MemoryProgress::new(storage, &namespace, None, Vec::new()));
     }
-    let state = State {
-        closing: false,
-        model: parts.model,
-        title: parts.title,
-        message_count: parts.work.message_count,
-        context_tokens: parts.work.context.tokens(),
-        journal: Arc::clone(&parts.work.journal),
-        activity: Activity::Idle(parts.work),
-    };
-    let inner = Arc::new(SessionInner {
+    let context_tokens = parts.work.context.tokens();
+    let open = Arc::new(OpenSession {
         core,
-        slot: Arc::downgrade(ticket.slot()),
         id: parts.id,
         created_at: parts.created_at,
         overrides: parts.overrides,
         environment: parts.environment,
-        state: Mutex::new(state),
+        state: Mutex::new(State {
+            closing: None,
+            model: parts.model,
+            title: parts.title,
+            message_count: parts.work.message_count,
+            context_tokens,
+            journal: Arc::clone(&parts.work.journal),
+            activity: Activity::Idle(parts.work),
+        }),
         idle: Notify::new(),
-        closing: Mutex::new(None),
+    });
+    {
+        // Known right away: what every request holds counts, too.
+        let mut state = lock(&open.state);
+        let model = state.model.clone();
+        if let Some(mut work) = state.take_work() {
+            work.prepare(&open, &model, &[]);
+            state.context_tokens = work.context.tokens();
+            state.activity = Activity::Idle(work);
+        }
+    }
+    let inner = Arc::new(SessionInner {
+        open,
+        slot: Arc::downgrade(ticket.slot()),
     });
     ticket.fill(&inner)?;
     Ok(Session { inner })

@@ -188,7 +188,7 @@ impl Slot {
     /// Frees the slot if this session holds it.
     pub(crate) fn free(&self, session_id: &str) {
         let mut state = lock(&self.state);
-        if matches!(&state.held, Held::Open(session) if &*session.id == session_id) {
+        if matches!(&state.held, Held::Open(session) if &*session.open.id == session_id) {
             state.held = Held::Nothing;
         }
     }
@@ -197,7 +197,7 @@ impl Slot {
 impl State {
     fn holds(&self, session_id: &str) -> bool {
         match &self.held {
-            Held::Open(session) => &*session.id == session_id,
+            Held::Open(session) => &*session.open.id == session_id,
             Held::Opening(Some(id), _) => &**id == session_id,
             Held::Nothing | Held::Opening(None, _) | Held::Sealed => false,
         }
@@ -213,7 +213,7 @@ impl Held {
             )),
             Self::Open(session) => Err(AgentError::session_busy(format!(
                 "the session \"{}\" is open; close it first or pass replace",
-                session.id
+                session.open.id
             ))),
             Self::Sealed => Err(AgentError::agent_shut_down()),
         }

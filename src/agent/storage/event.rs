@@ -67,6 +67,23 @@ impl SessionEvent {
         matches!(self.kind, SessionEventKind::UserMessage { .. })
     }
 
+    /// Why an answer was cut from outside; nothing for one that the model itself ended, whole or
+    /// not. A storage may know only that it is incomplete.
+    pub(crate) fn interruption(&self) -> Option<Interruption> {
+        match &self.kind {
+            SessionEventKind::AssistantMessage {
+                status,
+                interruption,
+                stop_reason,
+                ..
+            } => {
+                let unexplained = *status == MessageStatus::Incomplete && stop_reason.is_none();
+                interruption.or(unexplained.then_some(Interruption::Cancelled))
+            }
+            _ => None,
+        }
+    }
+
     /// The fact about the session, where the event is one.
     #[must_use]
     pub fn metadata(&self) -> Option<&SessionMetadata> {
@@ -172,7 +189,7 @@ pub enum SessionEventKind {
         #[cfg_attr(feature = "bindings", specta(type = String))]
         tool_name: Arc<str>,
         /// The arguments that are really used.
-        #[cfg_attr(feature = "bindings", specta(type = crate::ipc::bindings::JsonValue))]
+        #[cfg_attr(feature = "bindings", specta(type = crate::agent::json::JsonValue))]
         arguments: Arc<Value>,
     },
     /// A tool call has its result. Stored as it finishes, not in call order.
@@ -194,7 +211,7 @@ pub enum SessionEventKind {
         error: Option<ErrorCode>,
         /// What the tool adds for the caller.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        #[cfg_attr(feature = "bindings", specta(optional, type = Option<crate::ipc::bindings::JsonValue>))]
+        #[cfg_attr(feature = "bindings", specta(optional, type = Option<crate::agent::json::JsonValue>))]
         metadata: Option<Arc<Value>>,
         /// How long it ran, in milliseconds.
         #[cfg_attr(feature = "bindings", specta(type = u32))]

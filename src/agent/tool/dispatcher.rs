@@ -366,7 +366,7 @@ impl Dispatcher<'_> {
     /// Stores an event before anything of it is published.
     async fn record(&self, kind: SessionEventKind) -> Arc<SessionEvent> {
         let event = self.journal.event(self.log.turn_id(), None, kind);
-        if let Written::Failed(error) = self.journal.write(&event).await {
+        if let Written::Failed(error) = self.journal.write(&event, self.cancel).await {
             self.log.push(AgentEventKind::Error { error });
         }
         event

@@ -108,7 +108,7 @@ pub struct ToolInfo {
     /// What the tool does.
     pub description: String,
     /// JSON Schema of the arguments.
-    #[cfg_attr(feature = "bindings", specta(type = crate::ipc::bindings::JsonValue))]
+    #[cfg_attr(feature = "bindings", specta(type = crate::agent::json::JsonValue))]
     pub parameters: Value,
     /// Whether the tool changes anything.
     pub mutating: bool,

@@ -2,20 +2,22 @@
 
 use std::sync::Arc;
 
-use super::{Ending, TurnRun};
+use super::{Ending, TurnInput, TurnRun};
 use crate::agent::context::SkillPrompt;
 use crate::agent::error::{AgentError, ErrorOrigin};
 use crate::agent::hook::{OnFault, TurnStart, TurnStartChange, registry};
+use crate::agent::journal::guarded;
 use crate::agent::message::{ContentBlock, UserInput};
-use crate::agent::session::{NewMessage, TurnInput};
 use crate::agent::storage::{SessionEvent, SessionEventKind, SessionMetadata};
+use crate::agent::text;
+use crate::agent::work::NewMessage;
 
 /// Longest title made from a user's words, in characters.
 const TITLE_CHARS: usize = 40;
 /// Title of a session that starts with an image alone.
 const IMAGE_TITLE: &str = "Image";
 
-impl TurnRun {
+impl TurnRun<'_> {
     /// Hooks, then the first write.
     pub(super) async fn begin(&mut self) -> Result<(), Ending> {
         let message = match self.input.take() {
@@ -43,7 +45,7 @@ impl TurnRun {
         let events = self.write_first(kinds).await?;
         self.work.unstored = None;
         if let Some(title) = title {
-            self.session.set_first_title(&title);
+            self.keep_title(title).await;
         }
         if let (Some(text), Some(last)) = (prompt, events.last()) {
             self.work.context.set_skill(Some(SkillPrompt {
@@ -68,9 +70,23 @@ impl TurnRun {
         let skill = said.skill.map(str::to_owned);
         let _unchanged = self.run_turn_start(&content).await?;
         let mut kinds = std::mem::take(&mut self.work.pending);
+        // What cut the last turn is left behind with its answer.
+        kinds.retain(|kind| !is_interruption(kind));
+        let point = self.work.context.retry_point();
+        let moves = point.filter(|point| self.work.context.goes_beyond(*point));
+        if let Some(to) = moves {
+            let to = Some(to);
+            kinds.push(SessionEventKind::Metadata {
+                metadata: SessionMetadata::HeadMoved { to },
+            });
+        }
         let _titled = self.opening(&mut kinds, &content);
-        for event in self.write_first(kinds).await? {
-            self.work.push(&event);
+        let events = self.write_first(kinds).await?;
+        if let Some(to) = moves {
+            self.work.rewind(to);
+        }
+        for event in &events {
+            self.work.push(event);
         }
         let prompt = skill.and_then(|name| self.core().skills.prompt(&name, &content));
         self.work.context.set_skill(prompt.map(|text| SkillPrompt {
@@ -90,7 +106,12 @@ impl TurnRun {
         let events = if kinds.is_empty() {
             Vec::new()
         } else {
-            match self.work.journal.write_first(turn_id, kinds.clone()).await {
+            match self
+                .work
+                .journal
+                .write_first(turn_id, kinds.clone(), &self.cancel)
+                .await
+            {
                 Ok(events) => events,
                 Err(error) => {
                     kinds.retain(|kind| !is_of_the_turn(kind));
@@ -104,8 +125,26 @@ impl TurnRun {
         Ok(events)
     }
 
+    /// The session has its first title. One that a user gave it while that was being stored
+    /// stays, in the storage too.
+    async fn keep_title(&self, stored: String) {
+        let title = self.session.set_first_title(&stored);
+        let core = self.core();
+        if title != stored
+            && let Some(storage) = &core.sessions
+        {
+            let id = &self.session.id;
+            let renamed = guarded(core.storage_limit(), "renaming the session failed", || {
+                storage.rename(id, &title)
+            });
+            if let Err(error) = renamed.await {
+                self.warn(vec![error.message], ErrorOrigin::Storage);
+            }
+        }
+    }
+
     /// What goes before the message: the session's creation, or a change of its model.
-    /// Answers the title of a new session.
+    /// Returns the title of a new session.
     fn opening(
         &self,
         kinds: &mut Vec<SessionEventKind>,
@@ -205,23 +244,35 @@ fn is_of_the_turn(kind: &SessionEventKind) -> bool {
         kind,
         SessionEventKind::UserMessage { .. }
             | SessionEventKind::Metadata {
-                metadata: SessionMetadata::Created { .. } | SessionMetadata::ModelChanged { .. }
+                metadata: SessionMetadata::Created { .. }
+                    | SessionMetadata::ModelChanged { .. }
+                    | SessionMetadata::HeadMoved { .. }
             }
+    )
+}
+
+fn is_interruption(kind: &SessionEventKind) -> bool {
+    matches!(
+        kind,
+        SessionEventKind::Metadata {
+            metadata: SessionMetadata::TurnInterrupted { .. }
+        }
     )
 }
 
 /// A title from the user's own first words: one line, at most 40 characters.
 fn title_of(content: &[ContentBlock]) -> String {
-    let text = content.iter().find_map(|block| match block {
+    let texts = content.iter().filter_map(|block| match block {
         ContentBlock::Text { text } => Some(text.as_str()),
-        ContentBlock::File { name, .. } => Some(name.as_str()),
-        ContentBlock::Image { .. } => None,
+        _ => None,
     });
-    let words: Vec<&str> = text.unwrap_or(IMAGE_TITLE).split_whitespace().collect();
-    let line: String = words.join(" ").chars().take(TITLE_CHARS).collect();
-    if line.is_empty() {
-        IMAGE_TITLE.to_owned()
-    } else {
-        line
-    }
+    let names = content.iter().filter_map(|block| match block {
+        ContentBlock::File { name, .. } => Some(name.as_str()),
+        _ => None,
+    });
+    texts
+        .chain(names)
+        .map(|words| text::short_line(words, TITLE_CHARS))
+        .find(|title| !title.is_empty())
+        .unwrap_or_else(|| IMAGE_TITLE.to_owned())
 }

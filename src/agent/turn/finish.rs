@@ -9,19 +9,19 @@ use crate::agent::event::{AgentEventKind, TurnStatus};
 use crate::agent::hook::{TurnEnd, registry};
 use crate::agent::storage::{Interruption, SessionEventKind, SessionMetadata};
 
-impl TurnRun {
-    /// The way out, the same for every ending.
-    pub(super) async fn finish(mut self, ending: Ending) {
-        let ending = if self.session.begin_finishing() {
-            ending
-        } else {
-            Ending::Cancelled
-        };
-        if let Ending::Failed(error) = &ending {
+impl TurnRun<'_> {
+    /// The way out, the same for every ending. Returns the last event.
+    pub(super) async fn finish(mut self, ending: Ending) -> AgentEventKind {
+        let in_time = self.session.begin_finishing();
+        // A cancel never hides that the message was not stored.
+        if let Ending::Failed(error) = &ending
+            && (in_time || !self.began)
+        {
             self.log.push(AgentEventKind::Error {
                 error: error.clone(),
             });
         }
+        let ending = if in_time { ending } else { Ending::Cancelled };
         let interruption = match &ending {
             Ending::Completed => None,
             Ending::Failed(_) => Some(Interruption::Failed),
@@ -43,13 +43,11 @@ impl TurnRun {
         self.checkpoint_memories().await;
         self.work.context.set_skill(None);
         self.work.usage += self.usage;
-        let last = match ending {
+        match ending {
             Ending::Cancelled => AgentEventKind::TurnCancelled { usage: self.usage },
             Ending::Completed => self.complete(TurnStatus::Completed, None, output),
             Ending::Failed(error) => self.complete(TurnStatus::Failed, Some(error), output),
-        };
-        let log = Arc::clone(&self.log);
-        self.session.give_back(self.work, || log.end(last)).wake();
+        }
     }
 
     fn complete(

@@ -21,16 +21,33 @@ use super::error::{AgentError, ErrorOrigin};
 use super::event::AgentEventKind;
 use super::event_log::TurnLog;
 use super::provider::{PromptBlock, StopReason, ToolSpec, Usage};
-use super::session::{SendOptions, SessionCore, SessionInner, TurnInput};
+use super::session::SendOptions;
 use super::storage::{Interruption, SessionEventKind, SessionMetadata};
 use super::tool::dispatcher::{Call, Dispatcher};
+use super::work::{Lease, NewMessage, OpenSession, SessionCore};
 use respond::Answer;
 
+/// What a turn is asked to do.
+pub(crate) struct TurnRequest {
+    pub(crate) model: Model,
+    pub(crate) cancel: CancellationToken,
+    pub(crate) input: TurnInput,
+    pub(crate) options: SendOptions,
+}
+
+/// What a turn is about.
+#[derive(Debug)]
+pub(crate) enum TurnInput {
+    New(NewMessage),
+    /// The last message again.
+    Again,
+}
+
 /// A turn under way, with everything it works with.
-pub(crate) struct TurnRun {
-    session: Arc<SessionInner>,
-    work: Box<SessionCore>,
-    log: Arc<TurnLog>,
+pub(crate) struct TurnRun<'a> {
+    session: &'a OpenSession,
+    work: &'a mut SessionCore,
+    log: &'a Arc<TurnLog>,
     model: Model,
     cancel: CancellationToken,
     input: Option<TurnInput>,
@@ -45,8 +62,8 @@ pub(crate) struct TurnRun {
     /// Text of the newest response.
     output: Arc<str>,
     tool_calls: u32,
-    /// Whether a hook spoke against compaction in this turn.
-    compaction_refused: bool,
+    /// Whether a hook vetoed compaction in this turn.
+    compaction_vetoed: bool,
     /// Whether the TurnEnd hooks run: not after a TurnStart abort.
     announce_end: bool,
     /// Whether the conversation says why this turn ended early.
@@ -64,47 +81,48 @@ pub(crate) enum Ending {
 }
 
 /// Runs a turn to its end, whatever happens in it.
-pub(crate) async fn run(mut turn: TurnRun) {
+pub(crate) async fn run(mut lease: Lease, log: Arc<TurnLog>, request: TurnRequest) {
     let span = tracing::info_span!(
         "invoke_agent",
         gen_ai.operation.name = "invoke_agent",
-        gen_ai.conversation.id = %turn.session.id,
-        gen_ai.request.model = %turn.model.id,
-        turn = %turn.log.turn_id(),
+        gen_ai.conversation.id = %log.session_id(),
+        gen_ai.request.model = %request.model.id,
+        turn = %log.turn_id(),
     );
     async {
+        let session = Arc::clone(lease.open());
+        let Some(work) = lease.work() else { return };
+        let mut turn = TurnRun::new(&session, work, &log, request);
         turn.log.push(AgentEventKind::TurnStarted);
         let ending = match contain::future(|| turn.steps()).await {
             Ok(Ok(())) => Ending::Completed,
             Ok(Err(ending)) => ending,
-            Err(panicked) => Ending::Failed(AgentError::internal(format!(
-                "the turn has a fault: {panicked}"
-            ))),
+            Err(panicked) => {
+                Ending::Failed(AgentError::internal(format!("the turn failed: {panicked}")))
+            }
         };
-        turn.finish(ending).await;
+        let last = turn.finish(ending).await;
+        lease.give_back(Some(last));
     }
     .instrument(span)
     .await;
 }
 
-impl TurnRun {
-    pub(crate) fn new(
-        session: Arc<SessionInner>,
-        work: Box<SessionCore>,
-        log: Arc<TurnLog>,
-        model: Model,
-        cancel: CancellationToken,
-        input: TurnInput,
-        options: SendOptions,
+impl<'a> TurnRun<'a> {
+    fn new(
+        session: &'a OpenSession,
+        work: &'a mut SessionCore,
+        log: &'a Arc<TurnLog>,
+        request: TurnRequest,
     ) -> Self {
         Self {
             session,
             work,
             log,
-            model,
-            cancel,
-            input: Some(input),
-            options,
+            model: request.model,
+            cancel: request.cancel,
+            input: Some(request.input),
+            options: request.options,
             system: Arc::default(),
             tools: Arc::default(),
             dynamic_sections: Vec::new(),
@@ -112,7 +130,7 @@ impl TurnRun {
             stop_reason: None,
             output: Arc::default(),
             tool_calls: 0,
-            compaction_refused: false,
+            compaction_vetoed: false,
             announce_end: true,
             interruption_noted: false,
             began: false,
@@ -197,7 +215,7 @@ impl TurnRun {
             taps: &core.taps,
             config: &core.config,
             journal: &self.work.journal,
-            log: &self.log,
+            log: self.log,
             step,
             cancel: &self.cancel,
         };
@@ -215,7 +233,8 @@ impl TurnRun {
     /// gone down is told once; the turn goes on.
     async fn record(&mut self, reserved: Option<u64>, kind: SessionEventKind) {
         let turn_id = Arc::clone(self.log.turn_id());
-        if let Some(error) = self.work.record(&turn_id, reserved, kind).await {
+        let recorded = self.work.record(&turn_id, reserved, kind, &self.cancel);
+        if let Some(error) = recorded.await {
             self.log.push(AgentEventKind::Error { error });
         }
     }

@@ -9,8 +9,8 @@ use super::response::Response;
 use super::stream::Streamed;
 use super::{Ending, TurnRun};
 use crate::agent::catalog::Model;
-use crate::agent::compaction::{self, Attempt, Compaction};
-use crate::agent::context::compact;
+use crate::agent::compaction::{self, Compaction, Outcome, Record};
+use crate::agent::context::{Images, ModelProfile};
 use crate::agent::error::{AgentError, ErrorOrigin};
 use crate::agent::event::AgentEventKind;
 use crate::agent::message::{AssistantPart, ProviderData};
@@ -81,12 +81,25 @@ enum Trigger {
     Overflow,
 }
 
-impl TurnRun {
+/// Whether images in the request may be the cause. Neither a key nor a quota has to do with
+/// them.
+fn may_be_about_images(error: &ProviderError) -> bool {
+    matches!(
+        error.kind,
+        ProviderErrorKind::InvalidRequest
+            | ProviderErrorKind::UnsupportedContent
+            | ProviderErrorKind::Other
+    )
+}
+
+impl TurnRun<'_> {
     /// Gets the next answer. A cut one is stored before the turn ends.
     pub(super) async fn respond(&mut self, step: u32) -> Result<Answer, Ending> {
-        self.check_fixed_part()?;
+        compaction::check_fixed_part(&self.model, &self.work.context).map_err(Ending::Failed)?;
         let mut compacted = self.compact_by_estimate().await?;
         let mut attempt = 1;
+        // What the model is shown otherwise, while a request is tried without images.
+        let mut hidden: Option<ModelProfile> = None;
         loop {
             let mut response = Response::default();
             let mut reserved = None;
@@ -105,6 +118,9 @@ impl TurnRun {
                 .await;
             let error = match streamed {
                 Streamed::Done => {
+                    if hidden.is_some() {
+                        self.work.blind_models.insert(Arc::clone(&self.model.id));
+                    }
                     if let Some(usage) = &response.completion.usage {
                         span.record("gen_ai.usage.input_tokens", usage.input_tokens);
                         span.record("gen_ai.usage.output_tokens", usage.output_tokens);
@@ -121,6 +137,10 @@ impl TurnRun {
                 Streamed::Failed(error) => error,
             };
             if !response.shown {
+                if let Some(shown) = self.without_images(&error, hidden.is_some()) {
+                    hidden = Some(shown);
+                    continue;
+                }
                 if error.kind == ProviderErrorKind::ContextLengthExceeded {
                     self.recover_from_overflow(&error, compacted).await?;
                     compacted = true;
@@ -130,6 +150,9 @@ impl TurnRun {
                     attempt += 1;
                     continue;
                 }
+            }
+            if let Some(profile) = hidden.take() {
+                self.work.context.set_profile(profile);
             }
             let failure = self.failure(&error);
             self.store_failed(response, reserved).await;
@@ -211,17 +234,30 @@ impl TurnRun {
         }
     }
 
+    /// A request that may have been refused for an image of an older message is tried once more
+    /// with all images as placeholders. Returns what the model was shown before.
+    fn without_images(&mut self, error: &ProviderError, tried: bool) -> Option<ModelProfile> {
+        let context = &mut self.work.context;
+        if tried
+            || !may_be_about_images(error)
+            || context.newest_user_shows_images().is_some()
+            || !context.shows_images()
+        {
+            return None;
+        }
+        let shown = context.profile().clone();
+        context.set_profile(ModelProfile {
+            images: Images::Refused,
+            ..shown.clone()
+        });
+        Some(shown)
+    }
+
     /// An error that the images of the newest message may have caused: from now on they are
     /// placeholders, so that the session is not stuck with them.
     async fn refuse_images(&mut self, error: &ProviderError) {
-        let suspects = matches!(
-            error.kind,
-            ProviderErrorKind::InvalidRequest
-                | ProviderErrorKind::UnsupportedContent
-                | ProviderErrorKind::Other
-        );
         if let Some(index) = self.work.context.newest_user_shows_images()
-            && suspects
+            && may_be_about_images(error)
         {
             self.record(
                 None,
@@ -236,38 +272,14 @@ impl TurnRun {
         }
     }
 
-    /// System prompt and tools alone must leave room for a message.
-    fn check_fixed_part(&self) -> Result<(), Ending> {
-        let fixed = self.work.context.fixed_tokens();
-        let window = self.model.window();
-        if fixed < window {
-            return Ok(());
-        }
-        Err(Ending::Failed(AgentError::compact(format!(
-            "the system prompt and the tool schemas alone take about {fixed} tokens, the window of \"{}\" has {window}; shorten the instructions, register fewer tools or choose a model with a larger window",
-            self.model.id
-        ))))
-    }
-
     async fn compact_by_estimate(&mut self) -> Result<bool, Ending> {
-        let limit = compaction::threshold(self.core(), &self.model);
-        let context = &self.work.context;
-        if context.tokens() <= limit || self.compaction_refused {
+        if self.compaction_vetoed {
             return Ok(false);
         }
-        // Compactions count by the estimate; the limit may have been passed by the
-        // provider's own count.
-        let estimated = context.estimated_tokens();
-        let by_estimate = |tokens: u64| tokens * estimated / context.tokens().max(1);
-        let wanted = compact::goal(
-            by_estimate(self.model.window()),
-            by_estimate(limit),
-            compact::irreducible_tokens(context),
-        );
-        if estimated <= wanted {
-            return Ok(false);
+        match compaction::due(self.core(), &self.model, &self.work.context) {
+            Some(tokens) => self.compact(Trigger::Estimate, tokens).await,
+            None => Ok(false),
         }
-        self.compact(Trigger::Estimate, wanted).await
     }
 
     async fn recover_from_overflow(
@@ -275,10 +287,8 @@ impl TurnRun {
         error: &ProviderError,
         compacted: bool,
     ) -> Result<(), Ending> {
-        // The estimate was too low, or the window is smaller than declared: halve it.
-        let wanted = compaction::threshold(self.core(), &self.model)
-            .min(self.work.context.estimated_tokens() / 2);
-        if !compacted && self.compact(Trigger::Overflow, wanted).await? {
+        let tokens = compaction::after_overflow(self.core(), &self.model, &self.work.context);
+        if !compacted && self.compact(Trigger::Overflow, tokens).await? {
             return Ok(());
         }
         let reason = if compacted {
@@ -294,53 +304,40 @@ impl TurnRun {
         Err(Ending::Failed(failure))
     }
 
-    /// Answers whether the context became smaller.
-    async fn compact(&mut self, trigger: Trigger, wanted: u64) -> Result<bool, Ending> {
-        let messages_before = self.work.context.message_count();
+    /// Returns whether the context became smaller.
+    async fn compact(&mut self, trigger: Trigger, tokens: u64) -> Result<bool, Ending> {
         let compaction = Compaction {
             core: &self.session.core,
             session_id: &self.session.id,
+            turn_id: self.log.turn_id(),
             model: &self.model,
             cancel: &self.cancel,
+            record: Record::Buffered,
         };
-        let attempted = compaction.attempt(&self.work.context, wanted).await;
-        self.usage += attempted.usage;
-        for (source, warning) in attempted.warnings {
-            self.warn(vec![warning], source);
+        let attempt = compaction.run(self.work, tokens).await;
+        self.usage += attempt.usage;
+        for event in attempt.events {
+            self.log.push(event);
         }
-        let record = match attempted.attempt {
-            Attempt::Compacted(record) => record,
-            // Found out without a hook or a model call, so it may be asked again.
-            Attempt::FreesNothing => return Ok(false),
-            Attempt::Refused(stop) => {
-                self.compaction_refused = true;
-                let refused = format!(
+        match attempt.outcome {
+            Outcome::Compacted(_) => Ok(true),
+            Outcome::FreesNothing(_) => Ok(false),
+            Outcome::Cancelled => Err(Ending::Cancelled),
+            Outcome::NotStored(error) => Err(Ending::Failed(error)),
+            Outcome::Vetoed(stop) => {
+                self.compaction_vetoed = true;
+                let vetoed = format!(
                     "the plugin \"{}\" refused to compact the context: {}",
                     stop.plugin_id, stop.reason
                 );
                 if trigger == Trigger::Overflow {
                     return Err(Ending::Failed(AgentError::compact(format!(
-                        "the conversation does not fit the model's window, and {refused}"
+                        "the conversation does not fit the model's window, and {vetoed}"
                     ))));
                 }
-                self.warn(vec![refused], ErrorOrigin::Plugin);
-                return Ok(false);
+                self.warn(vec![vetoed], ErrorOrigin::Plugin);
+                Ok(false)
             }
-            Attempt::Cancelled => return Err(Ending::Cancelled),
-        };
-        let (method, tokens_before, tokens_after) =
-            (record.method, record.tokens_before, record.tokens_after);
-        let turn_id = Arc::clone(self.log.turn_id());
-        if let Some(error) = self.work.compacted(&turn_id, record).await {
-            self.log.push(AgentEventKind::Error { error });
         }
-        let removed = messages_before.saturating_sub(self.work.context.message_count());
-        self.log.push(AgentEventKind::ContextCompacted {
-            method,
-            tokens_before,
-            tokens_after,
-            messages_removed: u32::try_from(removed).unwrap_or(u32::MAX),
-        });
-        Ok(true)
     }
 }

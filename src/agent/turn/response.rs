@@ -17,6 +17,8 @@ pub(super) struct Response {
     pub(super) shown: bool,
     /// What the provider told at its end.
     pub(super) completion: Completion,
+    /// Bytes of text, reasoning and arguments so far.
+    bytes: usize,
 }
 
 #[derive(Debug)]
@@ -40,6 +42,13 @@ enum Piece {
 }
 
 impl Response {
+    /// How much of a piece still fits below a limit, in whole characters. Counts it as taken.
+    pub(super) fn admit(&mut self, piece: &str, limit: usize) -> usize {
+        let fits = piece.floor_char_boundary(limit.saturating_sub(self.bytes));
+        self.bytes = self.bytes.saturating_add(fits);
+        fits
+    }
+
     pub(super) fn text_delta(&mut self, delta: &str, data: Option<ProviderData>) {
         self.shown |= !delta.is_empty();
         if let Some(Piece::Text {

@@ -11,7 +11,7 @@ use super::response::Response;
 use crate::agent::error::ErrorOrigin;
 use crate::agent::event_log::DeltaKind;
 use crate::agent::model_call::{ModelCall, Next};
-use crate::agent::provider::{ChatEvent, ChatRequest, ProviderError};
+use crate::agent::provider::{ChatEvent, ChatRequest, Completion, ProviderError, StopReason};
 use crate::agent::storage::Interruption;
 
 /// Time between two stored states of a message that is still streaming.
@@ -24,7 +24,15 @@ pub(super) enum Streamed {
     Cancelled,
 }
 
-impl TurnRun {
+/// What came of a piece of an answer.
+enum Taken {
+    GoesOn,
+    /// The answer is as long as one may be; the rest is not read.
+    Full,
+    Ended(Streamed),
+}
+
+impl TurnRun<'_> {
     /// Makes the call and takes its answer, until that ends one way or another.
     pub(super) async fn stream(
         &mut self,
@@ -51,6 +59,8 @@ impl TurnRun {
         let mut due = Instant::now() + SNAPSHOT_INTERVAL;
         let mut alarm = std::pin::pin!(tokio::time::sleep_until(due));
         loop {
+            // A model that always has more must not keep others from running.
+            tokio::task::consume_budget().await;
             let next = tokio::select! {
                 biased;
                 next = call.next() => Some(next),
@@ -60,9 +70,13 @@ impl TurnRun {
             let now = match next {
                 None => Instant::now(),
                 Some(next) => {
-                    if let Some(end) = self.take(step, next, response) {
-                        self.check_end(&end, &mut call);
-                        return end;
+                    match self.take(step, next, response) {
+                        Taken::GoesOn => {}
+                        Taken::Full => return Streamed::Done,
+                        Taken::Ended(end) => {
+                            self.check_end(&end, &mut call);
+                            return end;
+                        }
                     }
                     unsaved = is_stored && response.shown;
                     call.last_event()
@@ -77,8 +91,20 @@ impl TurnRun {
         }
     }
 
-    /// Takes what the model gave, and shows it. Answers the end, if that was it.
-    fn take(&self, step: u32, next: Next, response: &mut Response) -> Option<Streamed> {
+    /// Takes what the model gave, and shows it.
+    fn take(&self, step: u32, next: Next, response: &mut Response) -> Taken {
+        let limit = self.core().config.response_limit_bytes;
+        let piece = match &next {
+            Next::Event(
+                ChatEvent::TextDelta { text, .. } | ChatEvent::ReasoningDelta { text, .. },
+            ) => text.as_str(),
+            Next::Event(ChatEvent::ToolCall { arguments, .. }) => arguments.as_str(),
+            _ => "",
+        };
+        let (size, fits) = (piece.len(), response.admit(piece, limit));
+        if fits < size {
+            return self.cut(step, next, fits, response);
+        }
         match next {
             Next::Event(ChatEvent::TextDelta {
                 text,
@@ -105,12 +131,38 @@ impl TurnRun {
             }
             Next::Event(ChatEvent::Done(completion)) => {
                 response.completion = completion;
-                return Some(Streamed::Done);
+                return Taken::Ended(Streamed::Done);
             }
-            Next::Failed(error) => return Some(Streamed::Failed(error)),
-            Next::Cancelled => return Some(Streamed::Cancelled),
+            Next::Failed(error) => return Taken::Ended(Streamed::Failed(error)),
+            Next::Cancelled => return Taken::Ended(Streamed::Cancelled),
         }
-        None
+        Taken::GoesOn
+    }
+
+    /// Keeps what fits of the piece that passes the limit, and ends the answer there. A call is
+    /// whole or not at all.
+    fn cut(&self, step: u32, next: Next, fits: usize, response: &mut Response) -> Taken {
+        match next {
+            Next::Event(ChatEvent::TextDelta { text, .. }) => {
+                let text = text.get(..fits).unwrap_or_default();
+                response.text_delta(text, None);
+                self.log.push_delta(DeltaKind::Text, step, text);
+            }
+            Next::Event(ChatEvent::ReasoningDelta { text, .. }) => {
+                let text = text.get(..fits).unwrap_or_default();
+                response.reasoning_delta(text, None);
+                self.log.push_delta(DeltaKind::Reasoning, step, text);
+            }
+            _ => {}
+        }
+        let warning = format!(
+            "the answer of \"{}\" was cut at {} bytes",
+            self.model.id,
+            self.core().config.response_limit_bytes
+        );
+        self.warn(vec![warning], ErrorOrigin::Provider);
+        response.completion = Completion::new().with_stop_reason(StopReason::Length);
+        Taken::Full
     }
 
     /// What a provider gives after `Done` is not part of the answer, and a fault of it.
@@ -126,16 +178,17 @@ impl TurnRun {
     }
 
     fn request(&mut self) -> ChatRequest {
-        ChatRequest {
-            model_id: Arc::clone(&self.model.id),
-            system: Arc::clone(&self.system),
-            messages: self.work.context.messages(),
-            tools: Arc::clone(&self.tools),
-            temperature: self.options.temperature,
-            max_tokens: self.options.max_tokens,
-            reasoning_effort: self.options.reasoning_effort,
-            response_format: self.options.response_format.clone(),
-        }
+        let mut request =
+            ChatRequest::shared(Arc::clone(&self.model.id), self.work.context.messages());
+        request.system = Arc::clone(&self.system);
+        request.tools = Arc::clone(&self.tools);
+        request.temperature = self.options.temperature;
+        request.max_tokens = self.options.max_tokens;
+        request.reasoning_effort = self.options.reasoning_effort;
+        request
+            .response_format
+            .clone_from(&self.options.response_format);
+        request
     }
 
     /// Stores the text so far in the background: a crash loses at most its last moments.

@@ -1,17 +1,41 @@
-//! What a turn works with, handed out to one user at a time.
+//! What a session works with, who has it, and what is going on.
+//!
+//! Context, journal and counters of a session are one [`SessionCore`]. A turn, a compaction or
+//! a close takes it by a [`Lease`] and gives it back, so nothing is locked while a model
+//! streams or a tool runs, and two turns cannot run at once.
 
+mod lease;
+mod open;
+mod state;
+
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::{NewMessage, SessionInner};
+use tokio_util::sync::CancellationToken;
+
+pub(crate) use lease::Lease;
+pub(crate) use open::OpenSession;
+pub use state::SessionState;
+pub(crate) use state::{Activity, Closing, State};
+
 use crate::agent::catalog::Model;
-use crate::agent::context::Context;
+use crate::agent::context::{Context, Images};
 use crate::agent::error::AgentError;
 use crate::agent::journal::{Journal, Written};
 use crate::agent::memory::Memory;
 use crate::agent::memory::manager::MemoryProgress;
+use crate::agent::message::ContentBlock;
 use crate::agent::prompt::{self, Sections};
 use crate::agent::provider::{PromptBlock, ToolSpec, Usage};
-use crate::agent::storage::{CompactionRecord, SessionEvent, SessionEventKind, SessionMetadata};
+use crate::agent::storage::{SessionEvent, SessionEventKind, SessionMetadata};
+
+/// A message of the user that is not stored yet.
+#[derive(Debug, Clone)]
+pub(crate) struct NewMessage {
+    pub(crate) content: Vec<ContentBlock>,
+    /// Name of the skill it calls.
+    pub(crate) skill: Option<Arc<str>>,
+}
 
 /// The inside of a session: its context and the way into the storage.
 pub(crate) struct SessionCore {
@@ -25,6 +49,8 @@ pub(crate) struct SessionCore {
     /// The memories of this session; absent until the first turn searched for them.
     pub(crate) memories: Option<Vec<Memory>>,
     prompt: Option<Prompt>,
+    /// Models that refused images of older messages: they are shown none in this session.
+    pub(crate) blind_models: HashSet<Arc<str>>,
     /// What the session has cost.
     pub(crate) usage: Usage,
     pub(crate) message_count: u32,
@@ -40,7 +66,7 @@ struct Prompt {
 }
 
 impl SessionCore {
-    pub(super) fn new(context: Context, journal: Arc<Journal>) -> Self {
+    pub(crate) fn new(context: Context, journal: Arc<Journal>) -> Self {
         Self {
             context,
             journal,
@@ -49,6 +75,7 @@ impl SessionCore {
             memory: None,
             memories: None,
             prompt: None,
+            blind_models: HashSet::new(),
             usage: Usage::default(),
             message_count: 0,
             stored_model: None,
@@ -66,15 +93,17 @@ impl SessionCore {
         }
     }
 
-    /// Stores an event and takes it. Answers an error that is worth telling.
+    /// Stores an event and takes it. Returns an error that is worth telling. Once `cancel` has
+    /// fired, a write that hangs is not waited for.
     pub(crate) async fn record(
         &mut self,
         turn_id: &Arc<str>,
         reserved: Option<u64>,
         kind: SessionEventKind,
+        cancel: &CancellationToken,
     ) -> Option<AgentError> {
         let event = self.journal.event(turn_id, reserved, kind);
-        let written = self.journal.write(&event).await;
+        let written = self.journal.write(&event, cancel).await;
         self.push(&event);
         match written {
             Written::Failed(error) => Some(error),
@@ -82,34 +111,40 @@ impl SessionCore {
         }
     }
 
-    /// Stores a compaction and replaces what it removes.
-    pub(crate) async fn compacted(
-        &mut self,
-        turn_id: &Arc<str>,
-        record: CompactionRecord,
-    ) -> Option<AgentError> {
-        let failed = self
-            .record(
-                turn_id,
-                None,
-                SessionEventKind::Metadata {
-                    metadata: SessionMetadata::Compacted(record.clone()),
-                },
-            )
-            .await;
-        self.context.compact(record);
-        failed
+    /// Adds what a call of a model cost that is no part of the conversation. Where no record
+    /// tells of it, one is stored with the next message.
+    pub(crate) fn spend(&mut self, usage: Usage, told_by_a_record: bool) {
+        self.usage += usage;
+        if !told_by_a_record && usage != Usage::default() {
+            self.pending.push(SessionEventKind::Metadata {
+                metadata: SessionMetadata::Spent { usage },
+            });
+        }
+    }
+
+    /// Makes the head an event of the conversation that is still in the context: what came
+    /// after it is no part of the conversation any more.
+    pub(crate) fn rewind(&mut self, to: u64) {
+        let gone = self.context.rewind(to);
+        self.message_count = self.message_count.saturating_sub(gone);
+        if let Some(memory) = &mut self.memory {
+            memory.rewind(to);
+        }
     }
 
     /// Makes the context ready for a model: what it can take, and what every request holds.
-    /// Answers the system prompt, `dynamic` sections last, and the tools.
+    /// Returns the system prompt, `dynamic` sections last, and the tools.
     pub(crate) fn prepare(
         &mut self,
-        session: &SessionInner,
+        session: &OpenSession,
         model: &Model,
         dynamic: &[String],
     ) -> (Arc<[PromptBlock]>, Arc<[ToolSpec]>) {
-        self.context.set_view(model.view());
+        let mut profile = model.profile();
+        if profile.images == Images::Shown && self.blind_models.contains(&model.id) {
+            profile.images = Images::Refused;
+        }
+        self.context.set_profile(profile);
         let core = &session.core;
         let tools = if model.info.capabilities.tool_use {
             Arc::clone(core.tools.specs())
@@ -136,7 +171,7 @@ impl SessionCore {
         (system, tools)
     }
 
-    fn stable_blocks(&self, session: &SessionInner, tools: &[ToolSpec]) -> Arc<[PromptBlock]> {
+    fn stable_blocks(&self, session: &OpenSession, tools: &[ToolSpec]) -> Arc<[PromptBlock]> {
         let config = &session.core.config;
         let overrides = &session.overrides;
         prompt::stable(&Sections {

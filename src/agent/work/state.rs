@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::work::SessionCore;
+use super::SessionCore;
 use crate::agent::catalog::Model;
 use crate::agent::error::AgentError;
 use crate::agent::journal::Journal;
@@ -15,6 +16,7 @@ use crate::agent::journal::Journal;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[non_exhaustive]
 pub enum SessionState {
     /// Nothing; it takes a message.
     Idle,
@@ -28,26 +30,35 @@ pub enum SessionState {
     Closed,
 }
 
-pub(super) struct State {
-    pub(super) activity: Activity,
-    /// Set when a close begins: nothing new starts.
-    pub(super) closing: bool,
-    pub(super) model: Model,
-    pub(super) title: Option<String>,
-    pub(super) message_count: u32,
-    pub(super) context_tokens: u64,
-    pub(super) journal: Arc<Journal>,
+pub(crate) struct State {
+    pub(crate) activity: Activity,
+    /// The one close there is, once it began: nothing new starts from then on.
+    pub(crate) closing: Option<watch::Receiver<Closing>>,
+    pub(crate) model: Model,
+    pub(crate) title: Option<String>,
+    pub(crate) message_count: u32,
+    pub(crate) context_tokens: u64,
+    pub(crate) journal: Arc<Journal>,
+}
+
+/// How far a close is.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Closing {
+    /// How it ended for the storage: from then on the slot is free.
+    pub(crate) stored: Option<Result<(), AgentError>>,
+    /// Whether memories are extracted, too, or given up.
+    pub(crate) over: bool,
 }
 
 /// Who holds the session's work.
-pub(super) enum Activity {
+pub(crate) enum Activity {
     Idle(Box<SessionCore>),
     Turn(Running),
     Compacting(CancellationToken),
     Closed,
 }
 
-pub(super) struct Running {
+pub(crate) struct Running {
     turn_id: Arc<str>,
     cancel: CancellationToken,
     phase: Phase,
@@ -64,7 +75,7 @@ enum Phase {
 }
 
 impl Activity {
-    pub(super) fn turn(turn_id: &Arc<str>, cancel: &CancellationToken) -> Self {
+    pub(crate) fn turn(turn_id: &Arc<str>, cancel: &CancellationToken) -> Self {
         Self::Turn(Running {
             turn_id: Arc::clone(turn_id),
             cancel: cancel.clone(),
@@ -73,14 +84,14 @@ impl Activity {
         })
     }
 
-    pub(super) fn turn_id(&self) -> Option<&Arc<str>> {
+    pub(crate) fn turn_id(&self) -> Option<&Arc<str>> {
         match self {
             Self::Turn(running) => Some(&running.turn_id),
             Self::Idle(_) | Self::Compacting(_) | Self::Closed => None,
         }
     }
 
-    pub(super) fn public(&self) -> SessionState {
+    pub(crate) fn public(&self) -> SessionState {
         match self {
             Self::Idle(_) => SessionState::Idle,
             Self::Turn(running) => match running.phase {
@@ -96,8 +107,8 @@ impl Activity {
 impl State {
     /// # Errors
     /// `SESSION_BUSY`, or `SESSION_NOT_FOUND` for a closed session.
-    pub(super) fn check_idle(&self) -> Result<(), AgentError> {
-        if self.closing {
+    pub(crate) fn check_idle(&self) -> Result<(), AgentError> {
+        if self.closing.is_some() {
             return Err(closed());
         }
         match &self.activity {
@@ -116,13 +127,13 @@ impl State {
     }
 
     /// Takes the work out; the caller sets what goes on instead.
-    pub(super) fn take_idle(&mut self) -> Result<Box<SessionCore>, AgentError> {
+    pub(crate) fn take_idle(&mut self) -> Result<Box<SessionCore>, AgentError> {
         self.check_idle()?;
         self.take_work().ok_or_else(closed)
     }
 
     /// Takes the work of an idle session, also while it is being closed.
-    pub(super) fn take_work(&mut self) -> Option<Box<SessionCore>> {
+    pub(crate) fn take_work(&mut self) -> Option<Box<SessionCore>> {
         match std::mem::replace(&mut self.activity, Activity::Closed) {
             Activity::Idle(work) => Some(work),
             other => {
@@ -132,7 +143,7 @@ impl State {
         }
     }
 
-    pub(super) fn set_task(&mut self, turn_id: &str, task: AbortHandle) {
+    pub(crate) fn set_task(&mut self, turn_id: &str, task: AbortHandle) {
         if let Activity::Turn(running) = &mut self.activity
             && &*running.turn_id == turn_id
         {
@@ -143,7 +154,7 @@ impl State {
     /// The token to fire for a cancel, if something runs that it means, and whether it comes
     /// in time. One that comes too late changes no outcome, but the turn's last hooks have
     /// their limit from then on.
-    pub(super) fn cancel(&mut self, turn_id: Option<&str>) -> Option<(CancellationToken, bool)> {
+    pub(crate) fn cancel(&mut self, turn_id: Option<&str>) -> Option<(CancellationToken, bool)> {
         match &mut self.activity {
             Activity::Turn(running) => {
                 if turn_id.is_some_and(|id| id != &*running.turn_id) {
@@ -160,7 +171,7 @@ impl State {
         }
     }
 
-    pub(super) fn begin_finishing(&mut self) -> bool {
+    pub(crate) fn begin_finishing(&mut self) -> bool {
         match &mut self.activity {
             Activity::Turn(running) if running.phase == Phase::Cancelling => false,
             Activity::Turn(running) => {
@@ -172,7 +183,7 @@ impl State {
     }
 
     /// The running turn and the way to stop its task.
-    pub(super) fn running_task(&self) -> Option<(Arc<str>, AbortHandle)> {
+    pub(crate) fn running_task(&self) -> Option<(Arc<str>, AbortHandle)> {
         match &self.activity {
             Activity::Turn(running) => running
                 .task
