@@ -17,11 +17,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::catalog::Model;
 use super::compaction::CompactionOutcome;
+use super::config::SendOptions;
 use super::contain::{self, lock};
 use super::error::AgentError;
 use super::event_log::{Subscription, Turn};
 use super::message::{ContentBlock, UserInput};
-use super::provider::{ReasoningEffort, ResponseFormat};
 use super::storage::path::Path;
 use super::storage::{EventPage, PageRequest, SessionEvent};
 use super::turn::{self, TurnInput, TurnRequest};
@@ -47,52 +47,6 @@ pub(crate) struct SessionInner {
     pub(crate) open: Arc<OpenSession>,
     /// Weak: the slot holds the session.
     slot: Weak<Slot>,
-}
-
-/// What a message is sent with. Everything is optional.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-#[cfg_attr(feature = "bindings", derive(specta::Type))]
-pub struct SendOptions {
-    /// A model for this and later turns.
-    #[cfg_attr(feature = "bindings", specta(optional))]
-    pub model_id: Option<String>,
-    /// Sampling temperature of this turn.
-    #[cfg_attr(feature = "bindings", specta(optional))]
-    pub temperature: Option<f32>,
-    /// Upper limit of each answer of this turn, in tokens.
-    #[cfg_attr(feature = "bindings", specta(optional))]
-    pub max_tokens: Option<u32>,
-    /// How much the model should reason in this turn.
-    #[cfg_attr(feature = "bindings", specta(optional))]
-    pub reasoning_effort: Option<ReasoningEffort>,
-    /// The shape each answer of this turn must have.
-    #[cfg_attr(feature = "bindings", specta(optional))]
-    pub response_format: Option<ResponseFormat>,
-}
-
-impl SendOptions {
-    /// # Errors
-    /// `INVALID_INPUT` naming the first option whose value no model takes.
-    fn check(&self) -> Result<(), AgentError> {
-        let refused = |option: &str, reason: &str| {
-            Err(AgentError::invalid_input(format!("{option} {reason}")))
-        };
-        if let Some(temperature) = self.temperature
-            && !(temperature.is_finite() && temperature >= 0.0)
-        {
-            return refused("temperature", "must be a number of at least 0");
-        }
-        if self.max_tokens == Some(0) {
-            return refused("max_tokens", "must be at least 1");
-        }
-        if let Some(format) = &self.response_format
-            && !format.schema.is_object()
-        {
-            return refused("response_format", "needs a schema that is a JSON object");
-        }
-        Ok(())
-    }
 }
 
 /// What can be known of an open session at a moment.
