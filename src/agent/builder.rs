@@ -234,6 +234,12 @@ fn check_plugins(plugins: &[(Arc<dyn Plugin>, Arc<Value>)]) -> Result<(), AgentE
         let id = contain::call(|| plugin.id().to_owned()).map_err(|panicked| {
             AgentError::invalid_config("plugin", &format!("its id failed: {panicked}"))
         })?;
+        if id.trim().is_empty() {
+            return Err(AgentError::invalid_config(
+                "plugin",
+                "the id of a plugin must not be blank",
+            ));
+        }
         if !ids.insert(id.clone()) {
             return Err(AgentError::name_conflict("plugin", &id));
         }

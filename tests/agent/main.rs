@@ -21,6 +21,7 @@ mod compaction_sizes;
 mod compaction_thresholds;
 mod context;
 mod context_kept;
+mod edges;
 mod errors;
 mod estimate;
 mod events;
