@@ -158,8 +158,8 @@ pub enum AgentEventKind {
         status: TurnStatus,
         /// Why it failed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        #[cfg_attr(feature = "bindings", specta(optional))]
-        error: Option<AgentError>,
+        #[cfg_attr(feature = "bindings", specta(optional, type = Option<AgentError>))]
+        error: Option<Box<AgentError>>,
         /// Why the model stopped in the turn's last response, if the provider said so. An
         /// answer that was cut by a limit, filtered or refused completes its turn: look here
         /// before you take it for a whole one.

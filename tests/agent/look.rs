@@ -61,7 +61,7 @@ pub(crate) fn warnings(events: &[AgentEvent]) -> Vec<(ErrorOrigin, String)> {
 /// The errors that were told on the way.
 pub(crate) fn errors(events: &[AgentEvent]) -> Vec<AgentError> {
     let error = |event: &AgentEvent| match &event.kind {
-        AgentEventKind::Error { error } => Some(error.clone()),
+        AgentEventKind::Error { error } => Some(error.as_deref().cloned()),
         _ => None,
     };
     events.iter().filter_map(error).collect()
@@ -76,7 +76,7 @@ pub(crate) fn completion(events: &[AgentEvent]) -> (TurnStatus, String, Option<A
             assistant_output,
             error,
             ..
-        } => (*status, assistant_output.to_string(), error.clone()),
+        } => (*status, assistant_output.to_string(), error.as_deref().cloned()),
         other => panic!("the turn did not complete: {other:?}"),
     }
 }

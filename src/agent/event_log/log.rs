@@ -194,7 +194,13 @@ impl TurnLog {
                 assistant_output,
                 usage,
                 ..
-            } => (status, error, stop_reason, assistant_output, usage),
+            } => (
+                status,
+                error.map(|error| *error),
+                stop_reason,
+                assistant_output,
+                usage,
+            ),
             AgentEventKind::TurnCancelled { usage } => {
                 (TurnStatus::Cancelled, None, None, Arc::default(), usage)
             }
