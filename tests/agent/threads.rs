@@ -100,7 +100,7 @@ async fn a_thread_without_a_runtime_can_do_everything() {
         assert!(!history.events.is_empty());
         let session = block_on(agent.resume_session(&id, ResumeOptions::default())).unwrap();
         let turn = session.send("again").unwrap();
-        turn.cancel();
+        let _in_time = turn.cancel();
         block_on(turn.outcome());
         block_on(session.close()).unwrap();
         block_on(agent.delete_session(&id)).unwrap();
