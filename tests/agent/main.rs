@@ -24,6 +24,8 @@ mod context_kept;
 mod errors;
 mod estimate;
 mod events;
+mod events_ends;
+mod events_limits;
 mod events_subscriptions;
 mod every_write;
 mod foreign_records;

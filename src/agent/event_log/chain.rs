@@ -239,15 +239,15 @@ impl Chain {
         Some(link)
     }
 
-    /// The links from the oldest of the last eight turns on.
+    /// The links of running turns, and all from the oldest of the last eight turns on.
     fn recent(&self) -> impl Iterator<Item = &Link> {
-        let mut older = self.turns.saturating_sub(RECENT_TURNS);
-        self.links.iter().skip_while(move |link| {
-            let skipped = older > 0;
+        let older = self.turns.saturating_sub(RECENT_TURNS);
+        let mut turns = 0;
+        self.links.iter().filter(move |link| {
             if link.turn().is_some() {
-                older = older.saturating_sub(1);
+                turns += 1;
             }
-            skipped
+            turns > older || link.bytes.is_none()
         })
     }
 
