@@ -93,7 +93,7 @@
 //!                 shown += delta.len();
 //!                 if shown > 10_000 {
 //!                     // What a stop button does. The events go on until `TurnCancelled`.
-//!                     turn.cancel();
+//!                     let _in_time = turn.cancel();
 //!                 }
 //!             }
 //!             AgentEventKind::ToolCallStart { tool_name, .. } => println!("[{tool_name} runs]"),

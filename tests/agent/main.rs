@@ -25,6 +25,8 @@ mod edges;
 mod errors;
 mod estimate;
 mod events;
+mod events_ends;
+mod events_limits;
 mod events_subscriptions;
 mod every_write;
 mod foreign_records;
