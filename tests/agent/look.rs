@@ -61,7 +61,7 @@ pub(crate) fn warnings(events: &[AgentEvent]) -> Vec<(ErrorOrigin, String)> {
 /// The errors that were told on the way.
 pub(crate) fn errors(events: &[AgentEvent]) -> Vec<AgentError> {
     let error = |event: &AgentEvent| match &event.kind {
-        AgentEventKind::Error { error } => Some(error.as_deref().cloned()),
+        AgentEventKind::Error { error } => Some(error.clone()),
         _ => None,
     };
     events.iter().filter_map(error).collect()
