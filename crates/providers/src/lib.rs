@@ -1,0 +1,3 @@
+//! Language models for the YouYou agent.
+
+mod wire;
