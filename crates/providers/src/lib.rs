@@ -1,3 +1,4 @@
 //! Language models for the YouYou agent.
 
+mod failure;
 mod wire;

@@ -3,10 +3,111 @@
 //! Everything here is pure: no network, no clock. A decoder takes frames and gives events, so
 //! that each wire is tested without a server.
 
+pub(crate) mod stop;
+
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use serde_json::Value;
 use youyou_agent::{ChatEvent, ProviderError};
+
+/// The server and the model that a request goes to, as far as a wire must know them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Target {
+    /// Id of the provider that the model belongs to.
+    pub(crate) provider: Arc<str>,
+    /// The vendor's id in the table, or `custom` for a server of the user's own.
+    pub(crate) vendor: Arc<str>,
+    /// The server's name for people; messages of errors begin with it.
+    pub(crate) service: Arc<str>,
+    /// The base address without a slash at its end. For messages; the path of an
+    /// [`Outgoing`] is put behind it.
+    pub(crate) address: Arc<str>,
+    /// The model's id as the server knows it.
+    pub(crate) model: Arc<str>,
+    /// What the model belongs to: opaque data of one family means nothing to another
+    /// (`claude`, `gemini`, `gpt`). The model's own id where no family is known.
+    pub(crate) family: Arc<str>,
+    /// Whether the model shows its reasoning and takes `reasoning_effort`.
+    pub(crate) reasoning: bool,
+    /// Upper limit of an answer in tokens for protocols that demand one, when the caller set
+    /// none.
+    pub(crate) max_output: u32,
+    /// Where this server differs from its protocol.
+    pub(crate) quirks: Quirks,
+}
+
+/// Where a server differs from its protocol, as data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Quirks {
+    /// The name of the field that limits the answer (chat).
+    pub(crate) max_tokens_field: &'static str,
+    /// How the effort of reasoning is asked for (chat).
+    pub(crate) effort: EffortField,
+    /// When reasoning goes back that carries no signature (chat).
+    pub(crate) reasoning_back: ReasoningBack,
+    /// Whether the server is asked to tell the usage in its stream (chat): a few refuse it.
+    pub(crate) usage_option: bool,
+    /// What the server has for the shape of an answer.
+    pub(crate) shape: Shape,
+    /// Whether `<think>` in the text is reasoning (chat).
+    pub(crate) think_tags: bool,
+    /// Whether user and assistant messages must alternate and a system message is legal at
+    /// the start only (chat).
+    pub(crate) strict_roles: bool,
+    /// Whether prompt caching is marked in the request (Anthropic, and Claude over gateways).
+    pub(crate) cache_marks: bool,
+}
+
+impl Default for Quirks {
+    fn default() -> Self {
+        Self {
+            max_tokens_field: "max_tokens",
+            effort: EffortField::ReasoningEffort,
+            reasoning_back: ReasoningBack::WithCalls,
+            usage_option: true,
+            shape: Shape::Schema,
+            think_tags: true,
+            strict_roles: true,
+            cache_marks: false,
+        }
+    }
+}
+
+/// How a server is told how much to reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EffortField {
+    /// `reasoning_effort: "low"`.
+    ReasoningEffort,
+    /// `reasoning: { effort: "low" }` (OpenRouter).
+    Reasoning,
+    /// `thinking: { type: "enabled" }`, or `disabled` for the least effort.
+    Thinking,
+    /// There is no such field.
+    None,
+}
+
+/// When reasoning without a signature goes back to the server it came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ReasoningBack {
+    /// Never: the server refuses or ignores it.
+    Never,
+    /// With answers that called tools; servers of thinking models refuse them without it.
+    WithCalls,
+    /// With every answer.
+    Always,
+}
+
+/// What a server has for the shape of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// A JSON schema that the answer is held to.
+    Schema,
+    /// JSON of any shape; the schema is told to the model in words.
+    Json,
+    /// Nothing: such a request is refused.
+    None,
+}
 
 /// A request as a server takes it.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,14 +137,19 @@ pub(crate) trait Decoder: Send {
     ///
     /// # Errors
     /// The frame says that the answer failed.
-    fn frame(&mut self, frame: Frame<'_>, events: &mut VecDeque<ChatEvent>) -> Result<(), ProviderError>;
+    fn frame(
+        &mut self,
+        frame: Frame<'_>,
+        events: &mut VecDeque<ChatEvent>,
+    ) -> Result<(), ProviderError>;
 
     /// Takes the body of a server that answered with JSON in place of a stream: an error of its
     /// kind, or a whole answer.
     ///
     /// # Errors
     /// The body says that the answer failed, or is none.
-    fn body(&mut self, body: &Value, events: &mut VecDeque<ChatEvent>) -> Result<(), ProviderError>;
+    fn body(&mut self, body: &Value, events: &mut VecDeque<ChatEvent>)
+    -> Result<(), ProviderError>;
 
     /// The stream ended. Gives `Done` where the protocol's end mark was seen before.
     ///
