@@ -3,12 +3,12 @@
 //! Everything here is pure: no network, no clock. A decoder takes frames and gives events, so
 //! that each wire is tested without a server.
 
+pub(crate) mod json;
 pub(crate) mod stop;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use serde_json::Value;
 use youyou_agent::{ChatEvent, ProviderError};
 
 /// The server and the model that a request goes to, as far as a wire must know them.
@@ -110,14 +110,15 @@ pub(crate) enum Shape {
 }
 
 /// A request as a server takes it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Outgoing {
     /// Behind the base URL, without a slash at its start: `chat/completions`.
     pub(crate) path: String,
     /// Headers of the protocol besides authentication and content type.
     pub(crate) headers: Vec<(&'static str, String)>,
-    /// The JSON body.
-    pub(crate) body: Value,
+    /// The JSON body as text: a vendor's own item stays byte for byte what it was, which it
+    /// would not in a `Value` (order of keys, numbers).
+    pub(crate) body: String,
 }
 
 /// One frame of a server-sent event stream.
@@ -144,16 +145,28 @@ pub(crate) trait Decoder: Send {
     ) -> Result<(), ProviderError>;
 
     /// Takes the body of a server that answered with JSON in place of a stream: an error of its
-    /// kind, or a whole answer.
+    /// kind, or a whole answer that ends with `Done`.
     ///
     /// # Errors
     /// The body says that the answer failed, or is none.
-    fn body(&mut self, body: &Value, events: &mut VecDeque<ChatEvent>)
-    -> Result<(), ProviderError>;
+    fn body(&mut self, body: &str, events: &mut VecDeque<ChatEvent>) -> Result<(), ProviderError>;
 
     /// The stream ended. Gives `Done` where the protocol's end mark was seen before.
     ///
     /// # Errors
     /// `Network`: the end mark is missing, the answer is torn.
     fn end(&mut self, events: &mut VecDeque<ChatEvent>) -> Result<(), ProviderError>;
+
+    /// Whether all of the answer was seen and only figures may follow: what is left is waited
+    /// for a short while only, then [`end`](Self::end) is called.
+    fn is_over(&self) -> bool {
+        false
+    }
+
+    /// The request that goes on with a paused answer ([`stop::Ending::Paused`]), asked for after
+    /// each frame and taken once: the frames of its answer come to this decoder. `Done` was not
+    /// given before.
+    fn continuation(&mut self) -> Option<Outgoing> {
+        None
+    }
 }
