@@ -163,10 +163,11 @@ pub(crate) trait Decoder: Send {
         false
     }
 
-    /// The request that goes on with a paused answer ([`stop::Ending::Paused`]), asked for after
-    /// each frame and taken once: the frames of its answer come to this decoder. `Done` was not
-    /// given before.
-    fn continuation(&mut self) -> Option<Outgoing> {
+    /// The body that goes on with a paused answer ([`stop::Ending::Paused`]); `sent` is the body
+    /// whose answer is being read. Asked for after each frame and after a body, taken once: the
+    /// frames of its answer come to this decoder, nothing more of the old answer does, and
+    /// `Done` was not given before. How often an answer may be paused is limited by the decoder.
+    fn continuation(&mut self, _sent: &str) -> Option<String> {
         None
     }
 }
