@@ -1,14 +1,13 @@
 //! What a failed model call means: status, headers and body of a server become one of the
 //! kinds that the agent acts on, and a text for a person.
 
-use serde_json::Value;
 use youyou_agent::{ProviderError, ProviderErrorKind as Kind};
 
 use crate::wire::Target;
 
 /// Reads an error that came inside of an answer: an error object in a stream, or a JSON body in
-/// place of one. Takes the object as it came, wrapped or not.
-pub(crate) fn told(target: &Target, body: &Value) -> ProviderError {
+/// place of one. Takes the text as it came, wrapped or not; it need not even be JSON.
+pub(crate) fn told(target: &Target, body: &str) -> ProviderError {
     ProviderError::new(Kind::Other, format!("{}: {body}", target.service))
 }
 
