@@ -3,8 +3,19 @@
 //! Everything here is pure: no network, no clock. A decoder takes frames and gives events, so
 //! that each wire is tested without a server.
 
+pub(crate) mod anthropic;
+pub(crate) mod body;
+pub(crate) mod fault;
+pub(crate) mod flow;
+pub(crate) mod gemini;
 pub(crate) mod json;
+pub(crate) mod names;
+pub(crate) mod origin;
+pub(crate) mod responses;
+pub(crate) mod schema;
 pub(crate) mod stop;
+#[cfg(test)]
+pub(crate) mod testing;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
