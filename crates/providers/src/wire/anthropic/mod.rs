@@ -1,1 +1,15 @@
-//! placeholder
+//! Anthropic Messages, and every server that speaks it.
+
+mod block;
+mod claude;
+mod decoder;
+mod request;
+mod usage;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use decoder::decoder;
+pub(crate) use request::request;
+
+/// How this protocol is called in the data that goes back.
+const WIRE: &str = "messages";
