@@ -82,7 +82,36 @@ pub(crate) fn text(value: &RawValue) -> Option<Cow<'_, str>> {
     if !plain.contains('\\') {
         return Some(Cow::Borrowed(plain));
     }
-    serde_json::from_str::<String>(json).ok().map(Cow::Owned)
+    match serde_json::from_str::<String>(json) {
+        Ok(text) => Some(Cow::Owned(text)),
+        // Half of a character, as some servers cut them: all but it is kept.
+        Err(_) => serde_json::from_str::<Bytes>(json)
+            .ok()
+            .map(|bytes| Cow::Owned(bytes.0)),
+    }
+}
+
+/// A string that may have halves of characters in it.
+struct Bytes(String);
+
+impl<'de> Deserialize<'de> for Bytes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_bytes(BytesVisitor)
+    }
+}
+
+struct BytesVisitor;
+
+impl Visitor<'_> for BytesVisitor {
+    type Value = Bytes;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a string")
+    }
+
+    fn visit_bytes<E>(self, bytes: &[u8]) -> Result<Self::Value, E> {
+        Ok(Bytes(String::from_utf8_lossy(bytes).into_owned()))
+    }
 }
 
 /// A count: a number that is not negative, or one in quotes.

@@ -5,6 +5,7 @@
 
 pub(crate) mod anthropic;
 pub(crate) mod body;
+pub(crate) mod chat;
 pub(crate) mod fault;
 pub(crate) mod flow;
 pub(crate) mod gemini;
@@ -20,7 +21,7 @@ pub(crate) mod testing;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use youyou_agent::{ChatEvent, ProviderError};
+use youyou_agent::{ChatEvent, ChatRequest, ProviderError};
 
 /// The server and the model that a request goes to, as far as a wire must know them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,6 +69,10 @@ pub(crate) struct Quirks {
     pub(crate) strict_roles: bool,
     /// Whether prompt caching is marked in the request (Anthropic, and Claude over gateways).
     pub(crate) cache_marks: bool,
+    /// Which ids of calls the server takes (chat).
+    pub(crate) call_ids: CallIds,
+    /// Whether a user's message may follow the result of a call (chat).
+    pub(crate) user_after_tool: bool,
 }
 
 impl Default for Quirks {
@@ -81,6 +86,69 @@ impl Default for Quirks {
             think_tags: true,
             strict_roles: true,
             cache_marks: false,
+            call_ids: CallIds::Any,
+            user_after_tool: true,
+        }
+    }
+}
+
+/// Which ids of calls a server takes: those of another vendor may be in the history.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CallIds {
+    /// At most 64 letters, digits, `_` and `-`.
+    Any,
+    /// At most 40 of them (OpenAI).
+    UpTo40,
+    /// Exactly nine letters and digits (Mistral).
+    Exactly9,
+}
+
+/// What a server speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Protocol {
+    /// OpenAI Chat Completions.
+    Chat,
+    /// OpenAI Responses.
+    Responses,
+    /// Anthropic Messages.
+    Anthropic,
+    /// Gemini `generateContent`.
+    Gemini,
+}
+
+impl Protocol {
+    /// The request as a server of this protocol takes it.
+    ///
+    /// # Errors
+    /// The server has no way for what is asked.
+    pub(crate) fn request(
+        self,
+        request: &ChatRequest,
+        target: &Target,
+    ) -> Result<Outgoing, ProviderError> {
+        match self {
+            Self::Chat => chat::request(request, target),
+            Self::Responses => chat::request(request, target),
+            Self::Anthropic => anthropic::request(request, target),
+            Self::Gemini => gemini::request(request, target),
+        }
+    }
+
+    /// Reads the answer.
+    pub(crate) fn decoder(self, target: &Target) -> Box<dyn Decoder> {
+        match self {
+            Self::Chat => chat::decoder(target),
+            Self::Responses => chat::decoder(target),
+            Self::Anthropic => anthropic::decoder(target),
+            Self::Gemini => gemini::decoder(target),
+        }
+    }
+
+    /// Headers that a question for the list of models needs.
+    pub(crate) fn list_headers(self) -> Vec<(&'static str, String)> {
+        match self {
+            Self::Anthropic => vec![("anthropic-version", "2023-06-01".to_owned())],
+            Self::Chat | Self::Responses | Self::Gemini => Vec::new(),
         }
     }
 }
@@ -94,6 +162,8 @@ pub(crate) enum EffortField {
     Reasoning,
     /// `thinking: { type: "enabled" }`, or `disabled` for the least effort.
     Thinking,
+    /// `enable_thinking: true` (DashScope), or `false` for the least effort.
+    EnableThinking,
     /// There is no such field.
     None,
 }
