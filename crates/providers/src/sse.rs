@@ -115,9 +115,14 @@ fn fault(error: Error) -> Fault {
 
 #[cfg(test)]
 mod tests {
-    use futures_util::executor::block_on;
-
     use super::*;
+
+    fn block_on<F: Future>(future: F) -> F::Output {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap();
+        runtime.block_on(future)
+    }
 
     fn frames(text: &[u8], size: usize) -> Vec<(Option<String>, String)> {
         let chunks: Vec<_> = text
