@@ -11,7 +11,7 @@ use youyou_agent::{ChatEvent, ChatStream, ProviderError};
 use crate::failure;
 use crate::http;
 use crate::keys::Scrubber;
-use crate::server::Line;
+use crate::line::Line;
 use crate::sse::{Fault, Frames};
 use crate::wire::{Decoder, Frame, Target};
 

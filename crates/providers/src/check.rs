@@ -54,7 +54,7 @@ impl Server {
         });
         let mut request = ChatRequest::new(model.id.as_str(), [hello]);
         request.max_tokens = Some(16);
-        let begun = tokio::time::timeout(crate::server::PATIENCE, self.begin(&request)).await;
+        let begun = tokio::time::timeout(crate::line::PATIENCE, self.begin(&request)).await;
         match begun {
             Ok(Ok(_)) => Ok(models),
             Ok(Err((scrubber, error))) => Err(scrubber.error(error)),

@@ -1,6 +1,7 @@
 //! The way to a server: addresses, proxies, time limits.
 
 use std::net::IpAddr;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
@@ -20,75 +21,112 @@ const IDLE: Duration = Duration::from_secs(45);
 /// So much of a body that is no stream is read.
 const BODY: usize = 64 << 20;
 
-/// The clients: one for this computer, one for the rest of the world.
-#[derive(Debug, Clone)]
-pub(crate) struct Http {
-    near: Client,
-    far: Client,
+/// The clients: one for this computer, one for the rest of the world. Clones share them.
+///
+/// A client reads all certificates of the system, so each is made when it is first needed.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Http(Arc<Clients>);
+
+#[derive(Debug, Default)]
+struct Clients {
+    /// Trusted beside those of the system, in PEM form.
+    certificates: Vec<Vec<u8>>,
+    near: OnceLock<Result<Client, String>>,
+    far: OnceLock<Result<Client, String>>,
+}
+
+/// Why a request has no answer.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    /// There is no client: in words, why.
+    Client(String),
+    Request(reqwest::Error),
+}
+
+impl From<reqwest::Error> for Fault {
+    fn from(error: reqwest::Error) -> Self {
+        Self::Request(error)
+    }
 }
 
 impl Http {
-    /// # Errors
-    /// The system's TLS cannot be used, or a certificate cannot be read.
-    pub(crate) fn new(certificates: &[Vec<u8>]) -> Result<Self, String> {
-        let mut own = Vec::new();
-        for pem in certificates {
-            let found = Certificate::from_pem(pem);
-            own.push(found.map_err(|error| format!("a certificate cannot be read: {error}"))?);
-        }
-        let build = |builder: ClientBuilder| {
-            own.iter()
-                .fold(builder, |builder, own| {
-                    builder.add_root_certificate(own.clone())
-                })
-                .user_agent(concat!("youyou-agent/", env!("CARGO_PKG_VERSION")))
-                .connect_timeout(CONNECT)
-                .read_timeout(SILENCE)
-                .pool_idle_timeout(IDLE)
-                .tcp_nodelay(true)
-                // A redirect would carry the key to another server, and a POST becomes a GET.
-                .redirect(redirect::Policy::none())
-                .build()
-                .map_err(|error| format!("the HTTP client cannot be built: {error}"))
-        };
-        Ok(Self {
+    pub(crate) fn new(certificates: Vec<Vec<u8>>) -> Self {
+        Self(Arc::new(Clients {
+            certificates,
+            ..Clients::default()
+        }))
+    }
+
+    pub(crate) fn certificates(&self) -> &[Vec<u8>] {
+        &self.0.certificates
+    }
+
+    fn client(&self, url: &Url) -> Result<&Client, Fault> {
+        let clients = &*self.0;
+        let client = if is_near(url) {
             // A proxy cannot reach what is on this computer.
-            near: build(Client::builder().no_proxy())?,
-            far: build(Client::builder())?,
-        })
+            clients
+                .near
+                .get_or_init(|| clients.build(Client::builder().no_proxy()))
+        } else {
+            clients.far.get_or_init(|| clients.build(Client::builder()))
+        };
+        client
+            .as_ref()
+            .map_err(|error| Fault::Client(error.clone()))
     }
 
-    fn client(&self, url: &Url) -> &Client {
-        if is_near(url) { &self.near } else { &self.far }
-    }
-
+    /// # Errors
+    /// There is no client, or no answer within `limit`.
     pub(crate) async fn get(
         &self,
         url: Url,
         headers: HeaderMap,
         limit: Duration,
-    ) -> reqwest::Result<Response> {
-        self.client(&url)
-            .get(url)
-            .headers(headers)
-            .timeout(limit)
-            .send()
-            .await
+    ) -> Result<Response, Fault> {
+        let request = self.client(&url)?.get(url).headers(headers);
+        Ok(request.timeout(limit).send().await?)
     }
 
     /// Sends JSON; `limit` holds for the whole answer.
+    ///
+    /// # Errors
+    /// There is no client, or no answer within `limit`.
     pub(crate) async fn post(
         &self,
         url: Url,
         headers: HeaderMap,
         body: String,
         limit: Option<Duration>,
-    ) -> reqwest::Result<Response> {
-        let mut request = self.client(&url).post(url).headers(headers).body(body);
+    ) -> Result<Response, Fault> {
+        let mut request = self.client(&url)?.post(url).headers(headers).body(body);
         if let Some(limit) = limit {
             request = request.timeout(limit);
         }
-        request.send().await
+        Ok(request.send().await?)
+    }
+}
+
+impl Clients {
+    /// # Errors
+    /// The system's TLS cannot be used, or a certificate cannot be read.
+    fn build(&self, builder: ClientBuilder) -> Result<Client, String> {
+        let mut builder = builder
+            .user_agent(concat!("youyou-agent/", env!("CARGO_PKG_VERSION")))
+            .connect_timeout(CONNECT)
+            .read_timeout(SILENCE)
+            .pool_idle_timeout(IDLE)
+            .tcp_nodelay(true)
+            // A redirect would carry the key to another server, and a POST becomes a GET.
+            .redirect(redirect::Policy::none());
+        for pem in &self.certificates {
+            let certificate = Certificate::from_pem(pem);
+            let certificate =
+                certificate.map_err(|error| format!("a certificate cannot be read: {error}"))?;
+            builder = builder.add_root_certificate(certificate);
+        }
+        let built = builder.build();
+        built.map_err(|error| format!("the HTTP client cannot be built: {error}"))
     }
 }
 
@@ -189,7 +227,7 @@ pub(crate) fn shown(url: &Url) -> String {
 pub(crate) fn headers(
     auth: Auth,
     key: Option<&Key>,
-    own: &[(std::sync::Arc<str>, Key)],
+    own: &[(Arc<str>, Key)],
     wire: &[(&'static str, String)],
 ) -> Option<HeaderMap> {
     let mut headers = HeaderMap::new();

@@ -9,6 +9,7 @@ mod endpoint;
 mod failure;
 mod http;
 mod keys;
+mod line;
 mod local;
 mod providers;
 mod server;

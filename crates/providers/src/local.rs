@@ -7,7 +7,7 @@ use youyou_agent::{Capabilities, ModelInfo};
 use crate::catalog::{self, Listing};
 use crate::endpoint::Endpoint;
 use crate::keys;
-use crate::server::Asker;
+use crate::line::Asker;
 use crate::vendor;
 
 /// The window where a server does not tell: small, so that nothing is cut without a word.

@@ -33,7 +33,7 @@ use crate::vendor::VENDORS;
 pub struct Providers {
     endpoints: Vec<Endpoint>,
     keys: Arc<dyn KeySource>,
-    certificates: Vec<Vec<u8>>,
+    http: Http,
 }
 
 impl Default for Providers {
@@ -49,7 +49,7 @@ impl Providers {
         Self {
             endpoints: Vec::new(),
             keys: Arc::new(Environment),
-            certificates: Vec::new(),
+            http: Http::default(),
         }
     }
 
@@ -110,7 +110,9 @@ impl Providers {
     /// for instance.
     #[must_use]
     pub fn certificate(mut self, pem: impl Into<Vec<u8>>) -> Self {
-        self.certificates.push(pem.into());
+        let mut all = self.http.certificates().to_vec();
+        all.push(pem.into());
+        self.http = Http::new(all);
         self
     }
 
@@ -151,12 +153,11 @@ impl Providers {
     }
 
     fn servers(&self) -> Vec<Arc<Server>> {
-        let http = Http::new(&self.certificates).map_err(Arc::from);
         let server = |endpoint: &Endpoint| {
             Arc::new(Server::new(
                 endpoint.clone(),
                 self.keys.clone(),
-                http.clone(),
+                self.http.clone(),
             ))
         };
         self.endpoints.iter().map(server).collect()

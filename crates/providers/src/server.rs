@@ -4,9 +4,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use reqwest::Url;
 use reqwest::header::HeaderMap;
-use reqwest::{Response, Url};
-use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 use youyou_agent::{
@@ -19,11 +18,10 @@ use crate::catalog::{self, Listing};
 use crate::endpoint::Endpoint;
 use crate::http::{self, Http};
 use crate::keys::{Key, KeySource, Scrubber};
+use crate::line::{self, Asker, Line, PATIENCE};
 use crate::wire::Target;
 use crate::{failure, local};
 
-/// How long a list, a question of a settings dialog or the body of an error may take.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 /// The same for a server of this computer.
 const NEAR_PATIENCE: Duration = Duration::from_secs(2);
 /// How long a source of keys may think: a keyring asks its user to unlock it.
@@ -33,87 +31,15 @@ const KEY_PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) struct Server {
     endpoint: Endpoint,
     keys: Arc<dyn KeySource>,
-    /// An error in words where the system's TLS cannot be used.
-    http: Result<Http, Arc<str>>,
+    http: Http,
     /// `None` where the address cannot be one.
     base: Option<Url>,
     /// Looks go here, since `models` may be called from any thread.
     runtime: OnceLock<Handle>,
 }
 
-/// The way of one request.
-pub(crate) struct Line {
-    http: Http,
-    url: Url,
-    headers: HeaderMap,
-}
-
-impl Line {
-    /// Sends a body. What comes back is the start of an answer.
-    ///
-    /// # Errors
-    /// The server cannot be reached or refuses the request.
-    pub(crate) async fn send(
-        &self,
-        target: &Target,
-        body: String,
-    ) -> Result<Response, ProviderError> {
-        let sent = self
-            .http
-            .post(self.url.clone(), self.headers.clone(), body, None)
-            .await;
-        let mut response = sent.map_err(|error| failure::transport(target, &error))?;
-        let status = response.status();
-        if status.is_success() {
-            return Ok(response);
-        }
-        let headers = response.headers().clone();
-        // The status says enough where the words do not come.
-        let body = tokio::time::timeout(PATIENCE, http::text(&mut response, Vec::new())).await;
-        let body = body.ok().and_then(Result::ok).unwrap_or_default();
-        Err(failure::status(target, status.as_u16(), &headers, &body))
-    }
-}
-
-/// Questions to a server that are no model calls.
-pub(crate) struct Asker<'a> {
-    http: &'a Http,
-    base: &'a Url,
-    headers: HeaderMap,
-    limit: Duration,
-}
-
-impl Asker<'_> {
-    /// Asks behind the root of the server, with GET or with a body by POST. `None` where no
-    /// JSON comes.
-    pub(crate) async fn root(&self, path: &str, body: Option<Value>) -> Option<Value> {
-        let mut url = self.base.clone();
-        let prefix = self
-            .base
-            .path()
-            .trim_end_matches("/v1")
-            .trim_end_matches('/');
-        url.set_path(&format!("{prefix}{path}"));
-        let headers = self.headers.clone();
-        let answer = match body {
-            None => self.http.get(url, headers, self.limit).await,
-            Some(body) => {
-                self.http
-                    .post(url, headers, body.to_string(), Some(self.limit))
-                    .await
-            }
-        };
-        let mut answer = answer.ok()?.error_for_status().ok()?;
-        serde_json::from_str(&http::text(&mut answer, Vec::new()).await.ok()?).ok()
-    }
-}
-
 impl Server {
-    pub(crate) fn new(
-        endpoint: Endpoint,
-        keys: Arc<dyn KeySource>,
-        http: Result<Http, Arc<str>>,
-    ) -> Self {
+    pub(crate) fn new(endpoint: Endpoint, keys: Arc<dyn KeySource>, http: Http) -> Self {
         let server = Self {
             base: http::base(&endpoint.address, endpoint.vendor.protocol),
             keys: endpoint.keys.clone().unwrap_or(keys),
@@ -206,17 +132,11 @@ impl Server {
     }
 
     fn http(&self, target: &Target) -> Result<(&Http, &Url), ProviderError> {
-        let http = self.http.as_ref().map_err(|error| {
-            ProviderError::new(
-                ProviderErrorKind::Other,
-                format!("{}: {error}", target.service),
-            )
-        })?;
         let base = self
             .base
             .as_ref()
             .ok_or_else(|| failure::bad_address(target))?;
-        Ok((http, base))
+        Ok((&self.http, base))
     }
 
     fn headers(
@@ -317,7 +237,7 @@ impl Server {
                 Listing::GitHub => http::join(&root(base), "catalog/models"),
                 listing => http::join(base, listing.path()),
             };
-            let body = get(http, &target, url, headers, limit).await?;
+            let body = line::get(http, &target, url, headers, limit).await?;
             catalog::read(&self.endpoint, &body).ok_or_else(|| failure::page(&target))
         };
         listed
@@ -338,7 +258,7 @@ impl Server {
         let proven = async {
             let (http, base) = self.http(&target)?;
             let headers = self.headers(&target, key.as_ref(), &[])?;
-            get(http, &target, http::join(base, path), headers, PATIENCE).await
+            line::get(http, &target, http::join(base, path), headers, PATIENCE).await
         };
         proven
             .await
@@ -361,28 +281,6 @@ impl Server {
             .is_some_and(|key| !key.is_empty());
         state.set_has_key(has_key);
         has_key
-    }
-}
-
-/// The body behind an address.
-///
-/// # Errors
-/// The server cannot be reached or refuses.
-async fn get(
-    http: &Http,
-    target: &Target,
-    url: Url,
-    headers: HeaderMap,
-    limit: Duration,
-) -> Result<String, ProviderError> {
-    let failed = |error: reqwest::Error| failure::transport(target, &error);
-    let mut answer = http.get(url, headers, limit).await.map_err(failed)?;
-    let (status, said) = (answer.status(), answer.headers().clone());
-    let body = http::text(&mut answer, Vec::new()).await.map_err(failed)?;
-    if status.is_success() {
-        Ok(body)
-    } else {
-        Err(failure::status(target, status.as_u16(), &said, &body))
     }
 }
 

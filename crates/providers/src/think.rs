@@ -68,6 +68,11 @@ impl Splitter {
         self.tags
     }
 
+    /// Whether all that comes is text.
+    pub(crate) fn is_done(&self) -> bool {
+        self.state == State::Text && self.held.is_empty()
+    }
+
     /// From here on all is text: the server tells thoughts apart itself.
     pub(crate) fn stop(&mut self) {
         if matches!(

@@ -14,6 +14,7 @@ use std::error::Error as _;
 use reqwest::header::HeaderMap;
 use youyou_agent::{ProviderError, ProviderErrorKind as Kind};
 
+use crate::http::Fault;
 use crate::wire::Target;
 use facts::Facts;
 use table::Meaning;
@@ -95,6 +96,14 @@ pub(crate) fn unsupported(target: &Target, what: &str) -> ProviderError {
     words::plain(target, Kind::UnsupportedContent, &format!("cannot {what}"))
 }
 
+/// There is no answer.
+pub(crate) fn of_http(target: &Target, fault: &Fault) -> ProviderError {
+    match fault {
+        Fault::Client(why) => words::plain(target, Kind::Other, &format!("cannot be asked: {why}")),
+        Fault::Request(error) => transport(target, error),
+    }
+}
+
 /// The request did not get through, or its answer did not.
 pub(crate) fn transport(target: &Target, error: &reqwest::Error) -> ProviderError {
     let cause = std::iter::successors(error.source(), |cause| (*cause).source()).last();
@@ -123,6 +132,3 @@ fn made(
     let kind = meaning.kind(wait.or(facts.wait()));
     words::error(target, meaning, kind, facts.said(), status)
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,19 +1,16 @@
 //! From the chunks of Chat Completions to the agent's events.
 
-use std::borrow::Cow;
-
 use serde_json::value::RawValue;
 use youyou_agent::{ChatEvent, Completion, ProviderError, StopReason, Usage};
 
 use super::thoughts::{self, Source, Thoughts};
-use super::{WIRE, usage};
-use crate::calls::{Call, Calls, Fragment};
+use super::{WIRE, call, usage};
+use crate::calls::Calls;
 use crate::failure;
 use crate::think::{Piece, Splitter};
-use crate::wire::body::quoted;
-use crate::wire::flow::{self, Events, Flow, Kind};
+use crate::wire::flow::{Events, Flow, Kind};
 use crate::wire::json::{self, Fields};
-use crate::wire::origin::{Origin, visible_arguments};
+use crate::wire::origin::Origin;
 use crate::wire::stop::{self, Ending};
 use crate::wire::{Decoder, Frame, Target, fault};
 
@@ -149,12 +146,11 @@ impl Chat {
 
     fn delta(&mut self, delta: &Fields<'_>, events: &mut Events) {
         self.reasoning(delta, events);
-        match delta.get("content") {
-            Some(content) => match json::text(content) {
+        if let Some(content) = delta.get("content") {
+            match json::text(content) {
                 Some(text) => self.text(&text, events),
                 None => self.chunks(content, events),
-            },
-            None => {}
+            }
         }
         if let Some(words) = delta.text("refusal").filter(|words| !words.is_empty()) {
             self.refused = true;
@@ -162,7 +158,7 @@ impl Chat {
         }
         let calls = delta.get("tool_calls");
         for call in calls.map(json::items).unwrap_or_default() {
-            self.call(&Fields::of(call));
+            call::take(&mut self.calls, &Fields::of(call));
         }
         // One call in place of a list of them, and what came before there were lists.
         let single = [calls, delta.get("function_call")];
@@ -171,7 +167,7 @@ impl Chat {
             .flatten()
             .filter(|call| call.get().starts_with('{'))
         {
-            self.call(&Fields::of(call));
+            call::take(&mut self.calls, &Fields::of(call));
         }
         self.warn_of_others(delta, events);
     }
@@ -195,7 +191,7 @@ impl Chat {
         ] {
             for block in list {
                 if plain.is_none()
-                    && let Some(text) = thoughts::shown(block, names)
+                    && let Some(text) = thoughts::text_of(block, names)
                 {
                     self.thoughts.show(&text);
                     self.flow.piece(Kind::Reasoning, &text, events);
@@ -223,30 +219,24 @@ impl Chat {
 
     /// A piece of the content, which may have thoughts in it.
     fn text(&mut self, text: &str, events: &mut Events) {
-        let mut splitter = std::mem::replace(&mut self.splitter, Splitter::new(false));
-        let tags = |splitter: &Splitter| splitter.tags();
-        let mut pieces = Vec::new();
-        splitter.take(text, &mut |piece| pieces.push(piece));
-        let tags = tags(&splitter);
-        self.splitter = splitter;
-        for piece in pieces {
-            self.piece(piece, tags, events);
+        if self.splitter.is_done() {
+            return self.plain(text, events);
         }
+        let mut pieces = Vec::new();
+        self.splitter.take(text, &mut |piece| pieces.push(piece));
+        self.pieces(pieces, events);
     }
 
-    fn piece(
-        &mut self,
-        piece: Piece,
-        tags: Option<(&'static str, &'static str)>,
-        events: &mut Events,
-    ) {
-        match piece {
-            Piece::Text(text) => self.plain(&text, events),
-            Piece::Thought(text) => {
-                if let Some((open, close)) = tags {
-                    self.thoughts.say(Source::Tags(open, close), &text);
+    fn pieces(&mut self, pieces: Vec<Piece>, events: &mut Events) {
+        for piece in pieces {
+            match piece {
+                Piece::Text(text) => self.plain(&text, events),
+                Piece::Thought(text) => {
+                    if let Some((open, close)) = self.splitter.tags() {
+                        self.thoughts.say(Source::Tags(open, close), &text);
+                    }
+                    self.flow.piece(Kind::Reasoning, &text, events);
                 }
-                self.flow.piece(Kind::Reasoning, &text, events);
             }
         }
     }
@@ -278,40 +268,9 @@ impl Chat {
         }
         let thoughts = std::mem::take(&mut self.thoughts);
         let item = thoughts.item();
-        if thoughts.len() == 0 {
-            self.flow.hidden(&item, events);
-        } else {
-            self.flow
-                .close(Kind::Reasoning, thoughts.len(), &item, events);
-        }
-    }
-
-    fn call(&mut self, call: &Fields<'_>) {
-        let function = call.object("function");
-        // Some leave the envelope out.
-        let inner = if function.is_empty() { call } else { &function };
-        let text = |name: &str| inner.text(name).unwrap_or_default();
-        let name = text("name");
-        let given = inner.get("arguments");
-        let as_text = given.and_then(json::text);
-        let is_whole = as_text.is_none() && given.is_some();
-        let arguments = as_text.or_else(|| given.map(|value| Cow::Borrowed(value.get())));
-        let taken = self.calls.take(Fragment {
-            index: call.number("index"),
-            id: &call.text("id").unwrap_or_default(),
-            name: &name,
-            arguments: &arguments.unwrap_or_default(),
-            is_whole,
-        });
-        let Some(taken) = taken.filter(|_| !function.is_empty()) else {
-            return;
-        };
-        for (name, value) in call.iter() {
-            let is_own = matches!(name, "index" | "id" | "type" | "function");
-            if !is_own && value.get() != "null" {
-                taken.extra.retain(|(known, _)| known != name);
-                taken.extra.push((name.to_owned(), value.get().to_owned()));
-            }
+        match thoughts.shown() {
+            0 => self.flow.hidden(&item, events),
+            shown => self.flow.close(Kind::Reasoning, shown, &item, events),
         }
     }
 
@@ -341,12 +300,9 @@ impl Chat {
         if matches!(ending, Ending::Failed | Ending::BadCall) {
             return Err(failure::ended_with(&self.target, &word));
         }
-        let mut splitter = std::mem::replace(&mut self.splitter, Splitter::new(false));
         let mut held = Vec::new();
-        splitter.finish(&mut |piece| held.push(piece));
-        for piece in held {
-            self.piece(piece, splitter.tags(), events);
-        }
+        self.splitter.finish(&mut |piece| held.push(piece));
+        self.pieces(held, events);
         self.close_thoughts(events);
         let calls = self.calls.finish();
         let is_announced = matches!(word.as_str(), "tool_calls" | "function_call" | "tool_use");
@@ -355,7 +311,7 @@ impl Chat {
             return Err(failure::ended_with(&self.target, what));
         }
         for call in calls {
-            give(&mut self.flow, &call, events);
+            call::give(&mut self.flow, &call, events);
         }
         let reason = self.reason(&word, ending, events);
         let end = Completion::new()
@@ -381,37 +337,4 @@ impl Chat {
             }
         }
     }
-}
-
-/// A whole call, with its own form where it cannot be made again from what is visible.
-fn give(flow: &mut Flow, call: &Call, events: &mut Events) {
-    let visible = visible_arguments(&call.arguments).to_string();
-    let is_object = call.arguments.trim_start().starts_with('{')
-        && serde_json::from_str::<&RawValue>(&call.arguments).is_ok();
-    let is_own = is_object && call.arguments != visible || !call.extra.is_empty();
-    let item = is_own.then(|| {
-        let arguments = if is_object { &call.arguments } else { &visible };
-        let mut item = format!(
-            r#"{{"id":{},"type":"function","function":{{"name":{},"arguments":{}}}"#,
-            quoted(&call.id),
-            quoted(&call.name),
-            quoted(arguments)
-        );
-        for (name, value) in &call.extra {
-            item.push_str(&format!(",{}:{value}", quoted(name)));
-        }
-        item.push('}');
-        item
-    });
-    flow.call(
-        flow::Call {
-            id: Some(call.id.as_str()).filter(|id| !id.is_empty()),
-            // The agent may have to change the id; the rest is the model's own all the same.
-            is_id_seen: false,
-            name: &call.name,
-            arguments: call.arguments.clone(),
-            item: item.as_deref(),
-        },
-        events,
-    );
 }

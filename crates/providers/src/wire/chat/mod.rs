@@ -1,6 +1,7 @@
 //! OpenAI Chat Completions, and everyone who speaks it.
 
 mod assistant;
+mod call;
 mod decoder;
 mod request;
 #[cfg(test)]
@@ -9,7 +10,7 @@ mod thoughts;
 mod usage;
 
 pub(crate) use decoder::decoder;
-pub(crate) use request::request;
+pub(crate) use request::{effort_word, request};
 
 /// How this protocol is called in the data that goes back.
 const WIRE: &str = "chat";

@@ -99,7 +99,7 @@ fn number(value: f32) -> Value {
 }
 
 /// The least effort has a name of its own for one generation of models only.
-fn effort_word(effort: ReasoningEffort, model: &str) -> &'static str {
+pub(crate) fn effort_word(effort: ReasoningEffort, model: &str) -> &'static str {
     let name = model.rsplit('/').next().unwrap_or(model);
     let knows_minimal = name.starts_with("gpt-5") && !name.starts_with("gpt-5.");
     match effort {
@@ -215,7 +215,7 @@ impl Messages<'_> {
                 mark(end);
             }
             parts.extend(in_words.as_deref().map(text_part));
-            (!parts.is_empty()).then(|| Value::Array(parts))
+            Some(Value::Array(parts)).filter(|parts| parts != &json!([]))
         } else {
             let texts: Vec<&str> = blocks
                 .map(|block| &*block.text)

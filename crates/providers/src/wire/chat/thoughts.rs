@@ -45,7 +45,7 @@ impl Thoughts {
     }
 
     /// How many bytes of visible text belong to it.
-    pub(super) fn len(&self) -> usize {
+    pub(super) fn shown(&self) -> usize {
         self.text.len()
     }
 
@@ -110,7 +110,10 @@ impl Thoughts {
 }
 
 /// The text that a block shows.
-pub(super) fn shown<'a>(block: &'a RawValue, names: &[&str]) -> Option<std::borrow::Cow<'a, str>> {
+pub(super) fn text_of<'a>(
+    block: &'a RawValue,
+    names: &[&str],
+) -> Option<std::borrow::Cow<'a, str>> {
     let fields = Fields::of(block);
     names
         .iter()
