@@ -102,11 +102,7 @@ impl Origin {
     }
 
     /// The item of a part, if it may go back: it came from here and nothing visible changed.
-    pub(crate) fn back<'a>(
-        &self,
-        data: Option<&ProviderData>,
-        seen: Seen<'a>,
-    ) -> Option<Back<'a>> {
+    pub(crate) fn back<'a>(&self, data: Option<&ProviderData>, seen: Seen<'a>) -> Option<Back<'a>> {
         let kept: Kept<'_> = serde_json::from_str(&data?.0).ok()?;
         if kept.from != self.0 || kept.seen != seen.fingerprint() {
             return None;
@@ -238,11 +234,13 @@ impl Fnv {
 /// model's text is none.
 pub(crate) fn visible_arguments(text: &str) -> Value {
     let object = |value: Value| value.is_object().then_some(value);
-    let parsed = serde_json::from_str(text).ok().and_then(|value| match value {
-        // Some servers put the object into a string once more.
-        Value::String(inner) => serde_json::from_str(&inner).ok().and_then(object),
-        other => object(other),
-    });
+    let parsed = serde_json::from_str(text)
+        .ok()
+        .and_then(|value| match value {
+            // Some servers put the object into a string once more.
+            Value::String(inner) => serde_json::from_str(&inner).ok().and_then(object),
+            other => object(other),
+        });
     parsed.unwrap_or_else(|| Value::Object(Map::new()))
 }
 

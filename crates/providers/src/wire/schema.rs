@@ -87,7 +87,12 @@ mod tests {
     #[test]
     fn parameters_are_an_object_with_properties_whatever_the_tool_says() {
         let nothing = json!({ "type": "object", "properties": {} });
-        for schema in [json!(null), json!(true), json!({}), json!({ "type": "object" })] {
+        for schema in [
+            json!(null),
+            json!(true),
+            json!({}),
+            json!({ "type": "object" }),
+        ] {
             assert_eq!(parameters(&schema), nothing);
             assert!(takes_nothing(&schema));
         }

@@ -4,9 +4,9 @@ mod block;
 mod claude;
 mod decoder;
 mod request;
-mod usage;
 #[cfg(test)]
 mod tests;
+mod usage;
 
 pub(crate) use decoder::decoder;
 pub(crate) use request::request;
