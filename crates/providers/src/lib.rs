@@ -2,6 +2,9 @@
 //! one of their protocols.
 
 mod answer;
+#[cfg(feature = "__bench")]
+#[doc(hidden)]
+pub mod bench;
 mod calls;
 mod catalog;
 mod check;

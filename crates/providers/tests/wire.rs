@@ -12,6 +12,7 @@
 //!
 //! With the variable `WIRE_WRITE` set, what was got is printed for a failing file.
 
+#[expect(dead_code, reason = "a part of it is for the tests over sockets")]
 mod support;
 
 use std::fs;

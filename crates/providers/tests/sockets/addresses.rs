@@ -102,3 +102,53 @@ async fn a_server_that_does_not_run_is_told() {
         error.message
     );
 }
+
+// P20
+#[test]
+fn this_computer_is_reached_without_the_proxy_of_the_environment() {
+    let dead = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+    for name in [
+        "HTTP_PROXY",
+        "http_proxy",
+        "HTTPS_PROXY",
+        "ALL_PROXY",
+        "all_proxy",
+    ] {
+        child.env(name, format!("http://{dead}"));
+    }
+    child.env_remove("NO_PROXY").env_remove("no_proxy");
+    let ended = child
+        .args(["--exact", "addresses::behind_a_dead_proxy", "--ignored"])
+        .output()
+        .unwrap();
+    assert!(
+        ended.status.success(),
+        "{}",
+        String::from_utf8_lossy(&ended.stdout)
+    );
+}
+
+#[tokio::test]
+#[ignore = "run by the test above, with the variables that it sets"]
+async fn behind_a_dead_proxy() {
+    let server = Server::start(Pace::Whole, vec![Reply::stream(finish("stop"))]);
+    for address in [
+        server.address.clone(),
+        server.address.replace("127.0.0.1", "localhost"),
+    ] {
+        let provider = provider(Endpoint::openai_compatible("own", address));
+        let (_, ended) = ask(&provider, ChatRequest::new("m", [user("Hi")])).await;
+        assert_eq!(ended, Ok(()));
+    }
+    // The proxy is dead, so whatever goes through it fails.
+    let far = provider(Endpoint::openai_compatible(
+        "own",
+        "http://models.example.com/v1",
+    ));
+    let (_, ended) = ask(&far, ChatRequest::new("m", [user("Hi")])).await;
+    assert_eq!(ended.unwrap_err().kind, Kind::Network);
+}

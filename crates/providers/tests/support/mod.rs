@@ -1,7 +1,5 @@
 //! A raw server on loopback, and what it takes to speak with it through the crate.
 
-#![expect(dead_code, reason = "each test binary uses a part of it")]
-
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
