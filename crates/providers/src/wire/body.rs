@@ -1,6 +1,7 @@
 //! Pieces of a request's body: JSON of ours beside a vendor's own.
 
 use serde::Serialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
 use youyou_agent::{ProviderError, ProviderErrorKind};
 
@@ -58,9 +59,16 @@ pub(crate) fn with_fields(object: &str, fields: &[(&str, String)]) -> String {
     format!("{{{}}}", fields.join(","))
 }
 
+/// Adds a field to an object of ours.
+pub(crate) fn put(object: &mut Value, name: &str, value: impl Into<Value>) {
+    if let Value::Object(fields) = object {
+        fields.insert(name.to_owned(), value.into());
+    }
+}
+
 /// A JSON string.
 pub(crate) fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
+    Value::from(text).to_string()
 }
 
 #[cfg(test)]

@@ -123,7 +123,8 @@ impl Origin {
 
 /// Takes what is visible out of an item, where it is there as it would be written now.
 fn cut_out<'a>(seen: Seen<'_>, skip: usize, item: &'a str) -> (Cow<'a, str>, Option<Cut>) {
-    let places: [(Option<String>, fn(usize) -> Cut); 2] = [
+    type At = fn(usize) -> Cut;
+    let places: [(Option<String>, At); 2] = [
         (seen.as_text(skip), Cut::Text),
         (seen.as_object(), Cut::Object),
     ];

@@ -6,6 +6,8 @@
 use serde_json::{Value, json};
 use youyou_agent::ReasoningEffort;
 
+use crate::wire::body::put;
+
 /// The model, if it is a Claude.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Claude {
@@ -85,7 +87,8 @@ impl Claude {
         let mut field = json!({ "type": "adaptive", "display": "summarized" });
         let is_bound = self.generation > (5, 0) && self.generation.0 != u8::MAX;
         if is_bound {
-            field["block_binding"] = json!({ "prefix_mismatch_behavior": "drop_block" });
+            let drop = json!({ "prefix_mismatch_behavior": "drop_block" });
+            put(&mut field, "block_binding", drop);
         }
         Thinking {
             field: Some(field),

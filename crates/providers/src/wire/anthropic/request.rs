@@ -93,8 +93,8 @@ pub(crate) fn request(request: &ChatRequest, target: &Target) -> Result<Outgoing
             // Without a stable start of the prompt the tools before it are still the same.
             None => tools.last_mut(),
         };
-        if let Some(Value::Object(end)) = end {
-            end.insert("cache_control".to_owned(), json!({ "type": "ephemeral" }));
+        if let Some(end) = end {
+            body::put(end, "cache_control", json!({ "type": "ephemeral" }));
         }
         mark_end(&mut turns)?;
     }
@@ -119,10 +119,10 @@ pub(crate) fn request(request: &ChatRequest, target: &Target) -> Result<Outgoing
     let output_config = (thinking.effort.is_some() || format.is_some()).then(|| {
         let mut config = json!({});
         if let Some(effort) = thinking.effort {
-            config["effort"] = json!(effort);
+            body::put(&mut config, "effort", effort);
         }
         if let Some(format) = format {
-            config["format"] = format;
+            body::put(&mut config, "format", format);
         }
         config
     });
@@ -175,7 +175,7 @@ fn tool(tool: &youyou_agent::ToolSpec) -> Value {
         "input_schema": schema::parameters(&tool.parameters),
     });
     if !tool.description.is_empty() {
-        made["description"] = json!(tool.description);
+        body::put(&mut made, "description", &*tool.description);
     }
     made
 }
@@ -315,7 +315,7 @@ impl Turns {
             "content": &*result.content,
         });
         if result.is_error {
-            made["is_error"] = json!(true);
+            body::put(&mut made, "is_error", true);
         }
         let piece = body::own(&made)?;
         let turn = self.turn("user");

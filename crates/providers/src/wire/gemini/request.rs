@@ -136,7 +136,8 @@ fn tool(tool: &ToolSpec) -> Value {
     let mut made = json!({ "name": &*tool.name, "description": tool.description });
     // An object without properties is refused.
     if !schema::takes_nothing(&tool.parameters) {
-        made["parametersJsonSchema"] = schema::parameters(&tool.parameters);
+        let parameters = schema::parameters(&tool.parameters);
+        body::put(&mut made, "parametersJsonSchema", parameters);
     }
     made
 }
@@ -234,7 +235,7 @@ impl Contents {
             "response": { key: &*result.content },
         });
         if let Some(id) = self.own_ids.get(&*result.call_id) {
-            made["id"] = json!(id);
+            body::put(&mut made, "id", id.as_str());
         }
         let piece = body::own(&json!({ "functionResponse": made }))?;
         let content = self.content("user");
@@ -290,7 +291,7 @@ impl Contents {
                                 "args": &**arguments,
                             } });
                             if is_first_call && self.demands_signatures {
-                                made["thoughtSignature"] = json!(NO_SIGNATURE);
+                                body::put(&mut made, "thoughtSignature", NO_SIGNATURE);
                             }
                             let piece = body::own(&made)?;
                             self.content("model").parts.push(piece);

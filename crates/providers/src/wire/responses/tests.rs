@@ -7,7 +7,7 @@ use youyou_agent::{
 
 use super::{decoder, request};
 use crate::wire::Target;
-use crate::wire::testing::{after, json, read, shown, stored, target, user};
+use crate::wire::testing::{after, json, read, shown, stored, target};
 
 fn read_all(frames: &[Value]) -> (Vec<ChatEvent>, Result<(), ProviderError>) {
     let frames: Vec<String> = frames.iter().map(Value::to_string).collect();
