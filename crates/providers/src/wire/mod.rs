@@ -8,6 +8,8 @@ pub(crate) mod body;
 pub(crate) mod chat;
 pub(crate) mod fault;
 pub(crate) mod flow;
+#[cfg(test)]
+mod fuzz;
 pub(crate) mod gemini;
 pub(crate) mod json;
 pub(crate) mod names;
