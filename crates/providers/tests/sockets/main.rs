@@ -11,6 +11,7 @@ mod failures;
 mod fuzz;
 mod keys;
 mod torn;
+mod vendors;
 
 use support::{Pace, Reply, Server, ask, bare, provider, user};
 use youyou_agent::{ChatEvent, ChatRequest, ProviderError, ProviderErrorKind};
