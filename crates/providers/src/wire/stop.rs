@@ -54,6 +54,8 @@ const WORDS: &[(&str, Ending)] = &[
     ("blocklist", Ending::Stop(StopReason::ContentFilter)),
     ("spii", Ending::Stop(StopReason::ContentFilter)),
     ("language", Ending::Stop(StopReason::ContentFilter)),
+    ("model_armor", Ending::Stop(StopReason::ContentFilter)),
+    ("escalation", Ending::Stop(StopReason::ContentFilter)),
     ("image_safety", Ending::Stop(StopReason::ContentFilter)),
     (
         "image_prohibited_content",

@@ -206,6 +206,7 @@ struct Turns {
     done: Vec<Turn>,
     open: Turn,
     origin: Origin,
+    demands_signatures: bool,
     /// Calls whose own item went back, with an id that other servers may refuse.
     own_ids: HashSet<String>,
 }
@@ -216,6 +217,7 @@ impl Turns {
             done: Vec::new(),
             open: Turn::new("user"),
             origin: Origin::new(WIRE, target),
+            demands_signatures: Claude::of(&target.model).is_some(),
             own_ids: HashSet::new(),
         }
     }
@@ -375,10 +377,16 @@ impl Turns {
     }
 
     fn item(&mut self, item: String) -> Result<(), ProviderError> {
-        let kind = Fields::parse(&item)
-            .ok()
-            .and_then(|fields| fields.text("type").map(|kind| kind.into_owned()))
-            .unwrap_or_default();
+        let fields = Fields::parse(&item).unwrap_or_default();
+        let kind = fields.text("type").unwrap_or_default().into_owned();
+        let is_signed = fields
+            .text("signature")
+            .is_some_and(|text| !text.is_empty());
+        // Thinking that the limit cut has no signature, and the vendor refuses it. Others who
+        // speak the protocol sign nothing and want it back.
+        if kind == "thinking" && self.demands_signatures && !is_signed {
+            return Ok(());
+        }
         self.assistant(&kind, body::kept(item)?);
         Ok(())
     }
