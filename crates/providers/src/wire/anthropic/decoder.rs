@@ -110,6 +110,10 @@ impl Decoder for Messages {
         self.finish(events)
     }
 
+    fn is_over(&self) -> bool {
+        self.stop.is_some()
+    }
+
     fn continuation(&mut self, sent: &str) -> Option<String> {
         if !std::mem::take(&mut self.is_paused) {
             return None;

@@ -66,9 +66,10 @@ impl Decoder for Responses {
                 self.piece(&fields, events);
             }
             "response.function_call_arguments.delta" => {
-                let piece = fields.text("delta").unwrap_or_default();
-                if let Some(item) = self.call(&fields) {
-                    item.arguments(&piece);
+                let piece = fields.get("delta");
+                if let (Some(item), Some(piece)) = (self.call(&fields), piece) {
+                    // Some servers send the object itself.
+                    item.arguments(&json::text(piece).unwrap_or_else(|| piece.get().into()));
                 }
             }
             "response.function_call_arguments.done" => {
