@@ -229,7 +229,7 @@ impl Server {
                     let found =
                         tokio::time::timeout(PATIENCE, local::models(&self.endpoint, &ask)).await;
                     let found = found.map_err(|_| failure::silent(&target))?;
-                    return found.ok_or_else(|| failure::bad_address(&target));
+                    return found.ok_or_else(|| failure::not_running(&target));
                 }
                 _ => {}
             }

@@ -56,13 +56,20 @@ impl Frames {
     where
         S: Stream<Item = reqwest::Result<Bytes>> + Send + 'static,
     {
+        Self::with_limit(bytes, LIMIT)
+    }
+
+    fn with_limit<S>(bytes: S, limit: usize) -> Self
+    where
+        S: Stream<Item = reqwest::Result<Bytes>> + Send + 'static,
+    {
         let pending = Arc::new(AtomicUsize::new(0));
         let counted = {
             let pending = pending.clone();
             bytes.map(move |chunk| {
                 let chunk = chunk.map_err(Cut::Broken)?;
                 let before = pending.fetch_add(chunk.len(), Ordering::Relaxed);
-                if before > LIMIT {
+                if before > limit {
                     Err(Cut::Flood)
                 } else {
                     Ok(chunk)
@@ -162,8 +169,9 @@ mod tests {
 
     #[test]
     fn a_frame_without_end_is_given_up() {
-        let chunk = Bytes::from(vec![b'x'; 1 << 20]);
-        let mut frames = Frames::new(stream::iter((0..80).map(move |_| Ok(chunk.clone()))));
+        let chunk = Bytes::from(vec![b'x'; 1 << 10]);
+        let endless = stream::iter((0..80).map(move |_| Ok(chunk.clone())));
+        let mut frames = Frames::with_limit(endless, 64 << 10);
         let first = block_on(frames.next());
         assert!(matches!(first, Some(Err(Fault::Flood))), "{first:?}");
     }

@@ -91,6 +91,11 @@ pub(crate) fn no_models(target: &Target) -> ProviderError {
     words::plain(target, Kind::InvalidRequest, words::NO_MODELS)
 }
 
+/// A server of this computer does not run.
+pub(crate) fn not_running(target: &Target) -> ProviderError {
+    words::error(target, Meaning::Unreachable, Kind::Network, "", None)
+}
+
 /// What this server has no way for.
 pub(crate) fn unsupported(target: &Target, what: &str) -> ProviderError {
     words::plain(target, Kind::UnsupportedContent, &format!("cannot {what}"))

@@ -91,6 +91,51 @@ pub(crate) fn text(value: &RawValue) -> Option<Cow<'_, str>> {
     }
 }
 
+/// Reads strings of a stream in which a character may be cut into its two UTF-16 halves.
+#[derive(Debug, Default)]
+pub(crate) struct Halves {
+    /// The escape of a first half, whose second comes with the next string.
+    held: Option<String>,
+}
+
+/// The length of `\\ud83d`.
+const ESCAPE: usize = 6;
+
+impl Halves {
+    /// A string, without a half at its end; that comes with the next one.
+    pub(crate) fn text<'a>(&mut self, value: &'a RawValue) -> Option<Cow<'a, str>> {
+        let json = value.get();
+        let is_plain = self.held.is_none() && !json.contains("\\u");
+        if is_plain || !json.starts_with('"') {
+            return text(value);
+        }
+        let inner = json.strip_prefix('"')?.strip_suffix('"')?;
+        let whole = self.held.take().unwrap_or_default() + inner;
+        let at = whole.len().saturating_sub(ESCAPE);
+        let whole = match whole.split_at_checked(at) {
+            Some((before, half)) if is_first_half(half) && !ends_escaping(before) => {
+                self.held = Some(half.to_owned());
+                before.to_owned()
+            }
+            _ => whole,
+        };
+        let whole = RawValue::from_string(format!("\"{whole}\"")).ok()?;
+        text(&whole).map(|text| Cow::Owned(text.into_owned()))
+    }
+}
+
+fn is_first_half(escape: &str) -> bool {
+    let code = escape
+        .strip_prefix("\\u")
+        .and_then(|code| u16::from_str_radix(code, 16).ok());
+    code.is_some_and(|code| (0xd800..0xdc00).contains(&code))
+}
+
+/// Whether a backslash behind this text is escaped by it.
+fn ends_escaping(text: &str) -> bool {
+    text.bytes().rev().take_while(|byte| *byte == b'\\').count() % 2 == 1
+}
+
 /// A string that may have halves of characters in it.
 struct Bytes(String);
 
@@ -247,5 +292,32 @@ mod tests {
             assert!(Fields::parse(other).unwrap().is_empty(), "{other}");
         }
         assert!(Fields::parse("{\"a\":").is_err() && Fields::parse("").is_err());
+    }
+
+    #[test]
+    fn a_character_cut_into_halves_comes_whole() {
+        let mut halves = Halves::default();
+        let strings = [
+            r#""a\ud83e""#,
+            r#""\udd80b""#,
+            r#""\\ud83e""#,
+            r#""\u00e9\ud83e\udd80""#,
+            r#""\ud83d""#,
+            r#""c""#,
+        ];
+        let texts: Vec<String> = strings
+            .iter()
+            .map(|json| {
+                halves
+                    .text(serde_json::from_str(json).unwrap())
+                    .unwrap()
+                    .into_owned()
+            })
+            .collect();
+        assert_eq!(texts[..5], ["a", "🦀b", "\\ud83e", "é🦀", ""]);
+        assert!(
+            texts[5].ends_with('c') && texts[5].len() > 1,
+            "a half alone is told"
+        );
     }
 }

@@ -97,9 +97,9 @@ impl Default for Quirks {
 /// Which ids of calls a server takes: those of another vendor may be in the history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CallIds {
-    /// At most 64 letters, digits, `_` and `-`.
+    /// Any; for Claude at most 64 letters, digits, `_` and `-`.
     Any,
-    /// At most 40 of them (OpenAI).
+    /// At most 40 letters, digits, `_` and `-` (OpenAI).
     UpTo40,
     /// Exactly nine letters and digits (Mistral).
     Exactly9,

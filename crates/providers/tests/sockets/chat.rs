@@ -78,6 +78,33 @@ async fn fragments_of_calls_become_the_calls_that_the_model_made() {
     assert_eq!(got, expected);
 }
 
+#[tokio::test]
+async fn a_character_whose_halves_come_apart_is_whole() {
+    let got = events(
+        &[r#"{"content":"a\ud83e"}"#, r#"{"content":"\udd80b"}"#],
+        "stop",
+    )
+    .await;
+    assert_eq!(got, [ChatEvent::text("a🦀b"), done(StopReason::EndTurn)]);
+}
+
+#[tokio::test]
+async fn giving_up_an_answer_ends_the_request() {
+    let body = chunks(&[r#"{"content":"a"}"#]);
+    let server = Server::start(Pace::Whole, vec![Reply::stream(body).hanging()]);
+    let provider = provider(own(&server.address));
+    let cancel = tokio_util::sync::CancellationToken::new();
+    let mut answer = provider
+        .chat(ChatRequest::new("m", [user("Hi")]), cancel)
+        .await
+        .unwrap();
+    let first = futures_util::StreamExt::next(&mut answer).await;
+    assert_eq!(first, Some(Ok(ChatEvent::text("a"))));
+    drop(answer);
+    // The server notices that its connection was closed.
+    server.gone().await;
+}
+
 // P15
 #[tokio::test]
 async fn arguments_are_the_models_own_in_whatever_form_they_come() {

@@ -5,6 +5,7 @@
 mod support;
 
 mod addresses;
+mod agent;
 mod catalog;
 mod chat;
 mod failures;

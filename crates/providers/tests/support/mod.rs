@@ -2,11 +2,12 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::thread;
 
 use futures_util::StreamExt;
 use serde_json::Value;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use youyou_agent::{
     AssistantMessage, AssistantPart, ChatEvent, ChatRequest, ContentBlock, Message, ModelProvider,
@@ -84,6 +85,8 @@ pub(crate) struct Recorded {
 pub(crate) struct Server {
     pub(crate) address: String,
     requests: Arc<Mutex<Vec<Recorded>>>,
+    /// Told when the other side left a reply that hangs.
+    left: Arc<Notify>,
 }
 
 impl Server {
@@ -101,15 +104,27 @@ impl Server {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
         let requests = Arc::<Mutex<Vec<Recorded>>>::default();
-        let (all, reply) = (requests.clone(), Arc::new(reply));
+        let left = Arc::<Notify>::default();
+        let (all, reply, seen) = (requests.clone(), Arc::new(reply), left.clone());
         thread::spawn(move || {
             for stream in listener.incoming() {
-                let (all, reply) = (all.clone(), reply.clone());
+                let (all, reply, seen) = (all.clone(), reply.clone(), seen.clone());
                 // Whoever goes away in the middle of an answer does no harm.
-                thread::spawn(move || stream.and_then(|stream| serve(stream, pace, &all, &*reply)));
+                thread::spawn(move || {
+                    stream.and_then(|stream| serve(stream, pace, &all, &seen, &*reply))
+                });
             }
         });
-        Self { address, requests }
+        Self {
+            address,
+            requests,
+            left,
+        }
+    }
+
+    /// Waits until the other side left a reply that hangs.
+    pub(crate) async fn gone(&self) {
+        self.left.notified().await;
     }
 
     pub(crate) fn requests(&self) -> Vec<Recorded> {
@@ -124,6 +139,7 @@ fn serve(
     mut stream: TcpStream,
     pace: Pace,
     all: &Mutex<Vec<Recorded>>,
+    left: &Notify,
     reply: &(dyn Fn(&Recorded, usize) -> Reply + Send + Sync),
 ) -> std::io::Result<()> {
     stream.set_nodelay(true)?;
@@ -152,7 +168,8 @@ fn serve(
     }
     if reply.hangs {
         // Until the other side goes.
-        let _ = stream.read(&mut [0; 1])?;
+        let _ = stream.read(&mut [0; 1]);
+        left.notify_one();
     }
     if !reply.is_cut {
         stream.write_all(b"0\r\n\r\n")?;
@@ -198,10 +215,9 @@ fn receive(stream: &mut TcpStream) -> std::io::Result<Recorded> {
 
 /// The one provider of an endpoint.
 pub(crate) fn provider(endpoint: Endpoint) -> Arc<dyn ModelProvider> {
-    let mut all = Providers::new()
-        .keys(|_: &str| None)
-        .endpoint(endpoint)
-        .into_iter();
+    // Clones share the client, which reads all certificates of the system when it is made.
+    static NONE: LazyLock<Providers> = LazyLock::new(|| Providers::new().keys(|_: &str| None));
+    let mut all = NONE.clone().endpoint(endpoint).into_iter();
     all.next().unwrap()
 }
 

@@ -73,7 +73,7 @@ impl<'a> Answer<'a> {
                     name: tool_name,
                     arguments,
                 };
-                let id = call_id(self.target.quirks.call_ids, id);
+                let id = call_id(self.target, id);
                 let call = match self.origin.back(provider_data.as_ref(), seen) {
                     Some(back) => body::with_fields(&back.item, &[("id", quoted(&id))]),
                     None => json!({

@@ -9,7 +9,7 @@ use crate::calls::Calls;
 use crate::failure;
 use crate::think::{Piece, Splitter};
 use crate::wire::flow::{Events, Flow, Kind};
-use crate::wire::json::{self, Fields};
+use crate::wire::json::{self, Fields, Halves};
 use crate::wire::origin::Origin;
 use crate::wire::stop::{self, Ending};
 use crate::wire::{Decoder, Frame, Target, fault};
@@ -24,6 +24,7 @@ pub(crate) fn decoder(target: &Target) -> Box<dyn Decoder> {
         calls: Calls::default(),
         stop: None,
         refused: false,
+        halves: Halves::default(),
         is_warned: false,
         usage: None,
     })
@@ -39,6 +40,8 @@ struct Chat {
     /// The finish reason, once it came.
     stop: Option<String>,
     refused: bool,
+    /// The half of a character at the end of the content.
+    halves: Halves,
     is_warned: bool,
     usage: Option<Usage>,
 }
@@ -147,7 +150,7 @@ impl Chat {
     fn delta(&mut self, delta: &Fields<'_>, events: &mut Events) {
         self.reasoning(delta, events);
         if let Some(content) = delta.get("content") {
-            match json::text(content) {
+            match self.halves.text(content) {
                 Some(text) => self.text(&text, events),
                 None => self.chunks(content, events),
             }

@@ -157,7 +157,7 @@ fn where_no_user_may_speak_behind_a_result_the_words_go_to_its_end() {
 fn ids_of_another_vendor_are_made_fit_for_call_and_result_alike() {
     let mut target = target();
     for (rule, id, longest) in [
-        (CallIds::Any, "toolu_01ABCDEF", 64),
+        (CallIds::Any, "functions.go:0", 64),
         (CallIds::UpTo40, "x".repeat(64).as_str(), 40),
         (CallIds::Exactly9, "toolu_01ABCDEF", 9),
         (CallIds::Exactly9, "abcDEF123", 9),
