@@ -84,12 +84,8 @@ impl Decoder for Gemini {
                 StopReason::ContentFilter
             }
             Ending::Stop(reason) => reason,
-            Ending::Failed | Ending::BadCall | Ending::Paused => {
-                return Err(failure::ended_with(&self.target, &stop.reason));
-            }
-            Ending::Unknown if says_nothing => {
-                return Err(failure::ended_with(&self.target, &stop.reason));
-            }
+            Ending::Failed | Ending::BadCall | Ending::Paused => return Err(self.failed(&stop)),
+            Ending::Unknown if says_nothing => return Err(self.failed(&stop)),
             Ending::Unknown => {
                 let what = format!("stopped for a reason unknown here ({})", stop.reason);
                 events.push_back(self.warning(&what));
@@ -228,6 +224,15 @@ impl Gemini {
             item: Some(part.get()),
         };
         self.flow.call(call, events);
+    }
+
+    fn failed(&self, stop: &Stop) -> ProviderError {
+        match &stop.message {
+            Some(message) => {
+                failure::ended_with(&self.target, &format!("{}: {message}", stop.reason))
+            }
+            None => failure::ended_with(&self.target, &stop.reason),
+        }
     }
 
     fn warning(&self, what: &str) -> ChatEvent {
