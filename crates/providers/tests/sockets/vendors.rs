@@ -151,7 +151,7 @@ async fn the_key_goes_where_each_vendor_looks_for_it_and_nowhere_else() {
 fn named(frames: &[Value]) -> String {
     // Line ends of the other kind, a mark at the start and comments in between change nothing.
     let frames = frames.iter().map(|frame| {
-        let name = frame["type"].as_str().unwrap();
+        let name = frame["type"].as_str().unwrap_or_default();
         format!(": ping\r\nevent: {name}\r\ndata:{frame}\r\n\r\n")
     });
     format!("\u{feff}{}", frames.collect::<String>())
