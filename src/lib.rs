@@ -158,7 +158,7 @@ pub mod testing;
 pub use agent::builder::AgentBuilder;
 pub use agent::catalog::ModelEntry;
 pub use agent::compaction::CompactionOutcome;
-pub use agent::config::{AgentConfig, ResumeOptions, SessionConfig};
+pub use agent::config::{AgentConfig, ResumeOptions, SendOptions, SessionConfig};
 pub use agent::error::{AgentError, ErrorCode, ErrorOrigin};
 pub use agent::event::{AgentEvent, AgentEventKind, CompactionMethod, TurnStatus};
 pub use agent::event_log::{Coalescing, Subscription, Turn, TurnOutcome};
@@ -178,7 +178,7 @@ pub use agent::provider::{
     PromptBlock, ProviderError, ProviderErrorKind, ReasoningEffort, ResponseFormat, StopReason,
     ToolSpec, Usage,
 };
-pub use agent::session::{SendOptions, Session, SessionInfo};
+pub use agent::session::{Session, SessionInfo};
 pub use agent::skill::{SkillDefinition, SkillInfo};
 pub use agent::storage::{
     CompactionRecord, EventPage, HeadMove, Interruption, ListPage, MessageStatus, PageRequest,

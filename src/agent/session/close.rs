@@ -35,20 +35,24 @@ impl SessionInner {
     }
 
     /// Closes the session as far as the next one needs it: everything is written, and the
-    /// slot is free. What could not be stored is its own problem, not the next one's.
+    /// slot is free. Returns what could not be stored, a sentence for the user.
     ///
     /// # Errors
     /// `INTERNAL`: the slot is not free.
-    pub(crate) async fn close_for_replace(self: &Arc<Self>) -> Result<(), AgentError> {
+    pub(crate) async fn close_for_replace(self: &Arc<Self>) -> Result<Option<String>, AgentError> {
         let mut closing = self.begin_close();
         let closing = closing
             .wait_for(|closing| closing.stored.is_some())
             .await
             .map_err(|_| has_a_fault())?;
-        if let Some(Err(error)) = &closing.stored {
-            tracing::warn!(session = %self.open.id, %error, "closing the replaced session");
-        }
-        Ok(())
+        let Some(Err(error)) = &closing.stored else {
+            return Ok(None);
+        };
+        tracing::warn!(session = %self.open.id, %error, "closing the replaced session");
+        Ok(Some(format!(
+            "the session \"{}\" was closed for this one: {}",
+            self.open.id, error.message
+        )))
     }
 
     /// Begins to close, unless that has begun.
