@@ -85,16 +85,20 @@ impl AgentBuilder {
         }
     }
 
-    /// Registers a model provider; at least one is needed.
+    /// Registers a model provider, owned or in an `Arc`; at least one is needed.
     #[must_use]
-    pub fn provider(self, provider: impl ModelProvider) -> Self {
-        self.shared_provider(Arc::new(provider))
+    pub fn provider(mut self, provider: impl ModelProvider) -> Self {
+        self.providers.push(Arc::new(provider));
+        self
     }
 
-    /// Registers a model provider that is used elsewhere, too.
+    /// Registers model providers of any types, in order.
     #[must_use]
-    pub fn shared_provider(mut self, provider: Arc<dyn ModelProvider>) -> Self {
-        self.providers.push(provider);
+    pub fn providers(
+        mut self,
+        providers: impl IntoIterator<Item = Arc<dyn ModelProvider>>,
+    ) -> Self {
+        self.providers.extend(providers);
         self
     }
 
@@ -137,16 +141,10 @@ impl AgentBuilder {
         self
     }
 
-    /// Registers the session storage; at most one.
+    /// Registers the session storage, owned or in an `Arc`; at most one.
     #[must_use]
-    pub fn session_storage(self, storage: impl SessionStorage) -> Self {
-        self.shared_session_storage(Arc::new(storage))
-    }
-
-    /// Registers a session storage that is used elsewhere, too.
-    #[must_use]
-    pub fn shared_session_storage(mut self, storage: Arc<dyn SessionStorage>) -> Self {
-        self.session_storages.push(storage);
+    pub fn session_storage(mut self, storage: impl SessionStorage) -> Self {
+        self.session_storages.push(Arc::new(storage));
         self
     }
 
@@ -187,6 +185,7 @@ impl AgentBuilder {
         let taps = start_plugins(&self.plugins, limit).await?;
         Ok(Agent::new(Core {
             notes: Arc::new(self.config.notes.clone()),
+            event_log: EventLog::new(self.config.event_log_limit_bytes),
             config: self.config,
             catalog,
             tools,
@@ -195,7 +194,6 @@ impl AgentBuilder {
             plugins: self.plugins.into_iter().map(|(plugin, _)| plugin).collect(),
             sessions,
             memories,
-            event_log: EventLog::new(),
             runtime,
             stopping: CancellationToken::new(),
             closes: TaskTracker::new(),
@@ -234,6 +232,12 @@ fn check_plugins(plugins: &[(Arc<dyn Plugin>, Arc<Value>)]) -> Result<(), AgentE
         let id = contain::call(|| plugin.id().to_owned()).map_err(|panicked| {
             AgentError::invalid_config("plugin", &format!("its id failed: {panicked}"))
         })?;
+        if id.trim().is_empty() {
+            return Err(AgentError::invalid_config(
+                "plugin",
+                "the id of a plugin must not be blank",
+            ));
+        }
         if !ids.insert(id.clone()) {
             return Err(AgentError::name_conflict("plugin", &id));
         }

@@ -100,6 +100,9 @@ pub struct AgentConfig {
     /// Longest response of a model, in bytes of text, reasoning and arguments; a longer one is
     /// cut there, kept, and told by the stop reason `Length`. Default 33,554,432.
     pub response_limit_bytes: usize,
+    /// What the events of ended turns may take in memory, in bytes, roughly: they are kept for late
+    /// and for slow subscribers. Above it the oldest turns are dropped. Default 67,108,864.
+    pub event_log_limit_bytes: usize,
     /// How many sessions can be open at a time, 1 to 64. Default 1.
     pub max_open_sessions: u32,
     /// The fixed words that the model reads.
@@ -147,6 +150,7 @@ impl AgentConfig {
             tool_output_limit_bytes: 1_048_576,
             tool_arguments_limit_bytes: 4_194_304,
             response_limit_bytes: 33_554_432,
+            event_log_limit_bytes: 67_108_864,
             max_open_sessions: 1,
             notes: Notes::default(),
             tool_definitions_in_prompt: true,
@@ -189,6 +193,7 @@ impl AgentConfig {
                 self.tool_arguments_limit_bytes as u64,
             ),
             ("response_limit_bytes", self.response_limit_bytes as u64),
+            ("event_log_limit_bytes", self.event_log_limit_bytes as u64),
             ("max_open_sessions", u64::from(self.max_open_sessions)),
         ];
         match at_least_one.iter().find(|(_, value)| *value == 0) {

@@ -6,9 +6,11 @@
 // Requirements: 3.6 SessionStorage, storage down; 6.2 Session, cancel.
 
 use std::collections::VecDeque;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::num::NonZeroUsize;
+use std::pin::pin;
 use std::sync::{Arc, Mutex};
+use std::task::Poll;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -280,7 +282,7 @@ impl Journal {
     /// # Errors
     /// `STORAGE_ERROR`.
     pub(crate) async fn append_to_closed(&self, kind: SessionEventKind) -> Result<(), AgentError> {
-        let Some(storage) = &self.storage else {
+        let Some(storage) = self.storage.as_deref() else {
             return Ok(());
         };
         let event = self.event(&"".into(), None, kind);
@@ -354,7 +356,7 @@ impl Journal {
     }
 
     async fn append(&self, batch: &[SessionEvent]) -> Result<(), AgentError> {
-        let Some(storage) = &self.storage else {
+        let Some(storage) = self.storage.as_deref() else {
             return Ok(());
         };
         if let Some(conflict) = &lock(&self.state).conflict {
@@ -386,10 +388,16 @@ async fn until_cancelled<T>(
     cancel: &CancellationToken,
     write: impl Future<Output = T>,
 ) -> Option<T> {
-    let hangs = async {
+    let mut write = pin!(write);
+    // Most writes are done at once, and cost neither a timer nor room for one.
+    let first = poll_fn(|context| Poll::Ready(write.as_mut().poll(context)));
+    if let Poll::Ready(written) = first.await {
+        return Some(written);
+    }
+    let hangs = Box::pin(async {
         cancel.cancelled().await;
         tokio::time::sleep(CANCEL_GRACE).await;
-    };
+    });
     tokio::select! {
         biased;
         written = write => Some(written),

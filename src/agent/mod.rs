@@ -222,7 +222,9 @@ impl Agent {
         self.core.skills.infos()
     }
 
-    /// A further reader of a running turn or of one of the last eight, from its start.
+    /// A further reader of a running turn or of one of the last eight, from its start. Ended
+    /// turns are forgotten earlier where they take more than
+    /// [`event_log_limit_bytes`](crate::AgentConfig::event_log_limit_bytes).
     #[must_use]
     pub fn turn(&self, turn_id: &str) -> Option<Turn> {
         let log = self.core.event_log.turn(turn_id)?;
@@ -232,7 +234,7 @@ impl Agent {
         }
     }
 
-    /// The events of all turns of all sessions, from now on.
+    /// The events of all turns of all sessions, from now on until the shutdown.
     #[must_use]
     pub fn subscribe(&self) -> Subscription {
         self.core.event_log.subscribe()

@@ -73,6 +73,7 @@ async fn shut_down_now(core: &Arc<Core>, slot: &Arc<Slot>) -> ShutdownReport {
     }
     problems.append(&mut lock(&core.left_out));
     slot.seal();
+    core.event_log.close();
     core.taps.retire();
     let limit = Duration::from_millis(core.config.plugin_timeout_ms);
     problems.extend(shut_down(&core.plugins, limit, Some(deadline)).await);

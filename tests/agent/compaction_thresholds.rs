@@ -37,7 +37,10 @@ async fn the_first_compaction_comes_at_the_threshold_each() {
         let (before, at) = first.expect("a compaction comes");
         // A turn is about 50 tokens of the user and 35 of the model.
         assert!(at > limit && at <= limit + 100, "{tenths}: at {at}");
-        assert!(before <= limit, "{tenths}: {before} before the message");
+        assert!(
+            before <= limit + 40,
+            "{tenths}: {before} before the message"
+        );
         rig.epilogue().await;
     }
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 /// Where tests live.
-const FOLDERS: [&str; 5] = [
+const FOLDERS: [&str; 6] = [
     "tests",
     "src",
     "scripts",

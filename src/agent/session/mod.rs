@@ -182,8 +182,9 @@ impl Session {
     }
 
     /// The events of this session's turns: what comes after event `after` as far as it is
-    /// kept (the last eight turns), else from the start of the running turn, then live until
-    /// the session is closed.
+    /// kept (the last eight turns, within `event_log_limit_bytes`), else from the start of the
+    /// running turn, then live until the session is closed. A number that no event has yet means
+    /// from now on.
     #[must_use]
     pub fn subscribe(&self, after: Option<u64>) -> Subscription {
         let subscription = self

@@ -88,7 +88,7 @@ pub(crate) struct Stored {
 /// `SESSION_NOT_FOUND`, `STORAGE_ERROR`.
 pub(crate) async fn load(core: &Core, session_id: &Arc<str>) -> Result<Stored, AgentError> {
     let missing = || AgentError::session_not_found(session_id);
-    let storage = core.sessions.as_ref().ok_or_else(missing)?;
+    let storage = core.sessions.as_deref().ok_or_else(missing)?;
     let limit = core.storage_limit();
     let doing = "loading the session failed";
     let log = guarded(limit, doing, || storage.load(session_id))
@@ -137,7 +137,7 @@ impl Stored {
     /// `SESSION_NOT_FOUND`, `STORAGE_ERROR`.
     pub(crate) async fn refreshed(self, core: &Core) -> Result<Self, AgentError> {
         let missing = || AgentError::session_not_found(&self.id);
-        let storage = core.sessions.as_ref().ok_or_else(missing)?;
+        let storage = core.sessions.as_deref().ok_or_else(missing)?;
         let request = PageRequest::new(self.last_index + 1, NonZeroUsize::MIN);
         let doing = "loading the session failed";
         let since = guarded(core.storage_limit(), doing, || {

@@ -131,7 +131,7 @@ impl TurnRun<'_> {
         let title = self.session.set_first_title(&stored);
         let core = self.core();
         if title != stored
-            && let Some(storage) = &core.sessions
+            && let Some(storage) = core.sessions.as_deref()
         {
             let id = &self.session.id;
             let renamed = guarded(core.storage_limit(), "renaming the session failed", || {

@@ -58,7 +58,7 @@ impl TurnRun<'_> {
     ) -> AgentEventKind {
         AgentEventKind::TurnComplete {
             status,
-            error,
+            error: error.map(Box::new),
             stop_reason: self.stop_reason,
             assistant_output,
             usage: self.usage,
