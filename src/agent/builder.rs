@@ -2,7 +2,7 @@
 //! and 6.1).
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -196,6 +196,7 @@ impl AgentBuilder {
             memories,
             runtime,
             stopping: CancellationToken::new(),
+            stopping_since: OnceLock::new(),
             closes: TaskTracker::new(),
             left_out: Mutex::default(),
         }))
