@@ -14,6 +14,7 @@ use crate::agent::hook::SessionEnd;
 use crate::agent::hook::registry;
 use crate::agent::provider::Usage;
 use crate::agent::storage::{SessionEventKind, SessionMetadata};
+use crate::agent::tool::inside;
 use crate::agent::work::{Activity, Closing, SessionCore};
 
 /// Shares of `shutdown_timeout_ms` that the steps of a close may take once a shutdown has
@@ -24,7 +25,12 @@ const WIND_UP_SHARE: (u32, u32) = (1, 5);
 
 impl SessionInner {
     /// Closes the session, or waits for the close that is under way.
+    ///
+    /// # Errors
+    /// `SESSION_BUSY` for a tool that would wait for its own call, and nothing is closed;
+    /// `STORAGE_ERROR`.
     pub(crate) async fn close(self: &Arc<Self>) -> Result<(), AgentError> {
+        inside::refuse(&self.open.id, "close its session")?;
         let mut closing = self.begin_close();
         let closing = closing
             .wait_for(|closing| closing.over)
