@@ -30,12 +30,7 @@ fn message(number: usize) -> String {
 #[async_trait::async_trait]
 impl ToolHandler for Verbose {
     fn definition(&self) -> ToolDefinition {
-        ToolDefinition {
-            name: "verbose".into(),
-            description: "Tells every step.".into(),
-            parameters: json!({"type": "object"}),
-            mutating: false,
-        }
+        ToolDefinition::new("verbose", "Tells every step.", json!({"type": "object"}))
     }
 
     async fn call(&self, _: ToolInput, context: ToolContext) -> Result<ToolOutput, ToolError> {
