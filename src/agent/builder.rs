@@ -314,7 +314,13 @@ async fn start_plugins(
             }
         }
     }
-    Ok(hooks.into_taps())
+    match hooks.into_taps() {
+        Ok(taps) => Ok(taps),
+        Err(error) => {
+            shut_down(&initialized, limit, None).await;
+            Err(error)
+        }
+    }
 }
 
 /// Runs the synchronous `apply` where it may block, so that its limit holds.

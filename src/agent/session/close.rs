@@ -243,6 +243,7 @@ impl SessionInner {
                 session_id: Arc::clone(&self.open.id),
                 message_count,
                 plugin_config: Arc::default(),
+                cancel: None,
             },
             self.open.core.hook_limit_with(&closing),
             |_| false,

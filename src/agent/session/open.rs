@@ -291,6 +291,7 @@ async fn open(
             session_id: Arc::clone(&parts.id),
             resumed,
             plugin_config: Arc::default(),
+            cancel: None,
         },
         core.hook_limit_with(ticket.contended()),
         |_| false,

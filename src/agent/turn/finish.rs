@@ -80,6 +80,7 @@ impl TurnRun<'_> {
                 turn_id: Arc::clone(self.log.turn_id()),
                 assistant_output: output,
                 plugin_config: Arc::default(),
+                cancel: None,
             },
             self.core().hook_limit_with(&self.cancel),
             |_| false,
