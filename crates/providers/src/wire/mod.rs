@@ -191,7 +191,10 @@ pub(crate) enum Shape {
     /// Nothing: such a request is refused.
     #[cfg_attr(
         not(test),
-        expect(dead_code, reason = "no server of the table is so poor; the wires know what to do")
+        expect(
+            dead_code,
+            reason = "no server of the table is so poor; the wires know what to do"
+        )
     )]
     None,
 }
