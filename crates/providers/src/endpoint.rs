@@ -2,10 +2,11 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use youyou_agent::ModelInfo;
 
-use crate::catalog::{Listing, State};
+use crate::catalog::{self, Listing, State};
 use crate::keys::{Key, KeySource};
 use crate::vendor::{self, Vendor};
 use crate::wire::Protocol;
@@ -234,6 +235,15 @@ impl Endpoint {
             format!("{}:{name}", self.id)
         } else {
             name.to_owned()
+        }
+    }
+
+    /// How long its list holds.
+    pub(crate) fn lifetime(&self) -> Duration {
+        if self.vendor.needs_no_key {
+            catalog::NEAR_LIFETIME
+        } else {
+            catalog::LIFETIME
         }
     }
 

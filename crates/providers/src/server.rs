@@ -111,7 +111,7 @@ impl Server {
     /// # Errors
     /// `Auth`: there must be one, or it cannot be sent.
     async fn key(&self, target: &Target) -> Result<Option<Key>, ProviderError> {
-        if self.endpoint.vendor.needs_no_key {
+        if self.endpoint.vendor.needs_no_key && self.endpoint.keys.is_none() {
             return Ok(None);
         }
         let (keys, id) = (self.keys.clone(), self.endpoint.id.clone());
@@ -187,7 +187,7 @@ impl Server {
     /// The server cannot be reached, refuses the key, or has no list.
     pub(crate) async fn look(&self) -> Result<Vec<ModelInfo>, ProviderError> {
         let found = self.list().await;
-        let lifetime = self.endpoint.vendor.listing.lifetime();
+        let lifetime = self.endpoint.lifetime();
         let gone = match &found {
             Ok(_) => false,
             Err(error) => {
@@ -306,7 +306,7 @@ impl ModelProvider for Shared {
         server.note_runtime();
         let endpoint = &server.endpoint;
         let is_open = server.is_open();
-        let lifetime = endpoint.vendor.listing.lifetime();
+        let lifetime = endpoint.lifetime();
         if is_open
             && endpoint.is_listed()
             && let Some(runtime) = server.runtime.get()

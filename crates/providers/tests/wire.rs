@@ -11,6 +11,11 @@
 //!   protocols), as JSON; may be left out
 //!
 //! With the variable `WIRE_WRITE` set, what was got is printed for a failing file.
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test that cannot go on fails"
+)]
 
 #[expect(dead_code, reason = "a part of it is for the tests over sockets")]
 mod support;

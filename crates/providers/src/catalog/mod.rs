@@ -34,14 +34,6 @@ pub(crate) enum Listing {
 }
 
 impl Listing {
-    /// How long a list holds. Servers of this computer come and go.
-    pub(crate) fn lifetime(self) -> Duration {
-        match self {
-            Self::Ollama | Self::LmStudio | Self::LlamaCpp => Duration::from_secs(10),
-            _ => Duration::from_secs(3600),
-        }
-    }
-
     /// Where the list is, behind the base address.
     pub(crate) fn path(self) -> &'static str {
         match self {
@@ -52,6 +44,10 @@ impl Listing {
     }
 }
 
+/// How long a list holds.
+pub(crate) const LIFETIME: Duration = Duration::from_secs(3600);
+/// The same for a server of this computer: they come and go.
+pub(crate) const NEAR_LIFETIME: Duration = Duration::from_secs(10);
 /// After a failure the server is asked again so soon.
 const AFTER_FAILURE: Duration = Duration::from_secs(60);
 

@@ -55,6 +55,25 @@ pub(crate) fn broke_off(target: &Target) -> ProviderError {
     words::plain(target, Kind::Network, words::BROKE_OFF)
 }
 
+/// The data ended before the answer was complete, and something came that is no known part of
+/// one: it is shown where it has words.
+pub(crate) fn odd(target: &Target, frame: &str) -> ProviderError {
+    let facts = Facts::of(frame);
+    if facts.said().is_empty() {
+        return broke_off(target);
+    }
+    let kind = facts
+        .meaning()
+        .map_or(Kind::Network, |meaning| meaning.kind(facts.wait()));
+    words::error(
+        target,
+        facts.meaning().unwrap_or(Meaning::Broken),
+        kind,
+        facts.said(),
+        None,
+    )
+}
+
 /// The server sent nothing for too long.
 pub(crate) fn silent(target: &Target) -> ProviderError {
     words::plain(target, Kind::Timeout, words::SILENT)

@@ -146,3 +146,23 @@ async fn azure_has_its_own_header_and_path() {
     );
     assert_eq!(request.body["model"], "my-deployment");
 }
+
+#[tokio::test]
+async fn a_local_server_is_sent_a_key_only_if_it_was_given_one() {
+    let server = Server::start(Pace::Whole, vec![Reply::stream(finish("stop"))]);
+    let plain = Endpoint::local_server("vllm", &server.address).unwrap();
+    for (endpoint, has_key) in [(plain.clone(), false), (plain.key(KEY), true)] {
+        let (_, ended) = ask(
+            &provider(endpoint),
+            ChatRequest::new("vllm:m", [user("Hi")]),
+        )
+        .await;
+        assert_eq!(ended, Ok(()));
+        let request = server.requests().pop().unwrap();
+        assert_eq!(request.head.contains("authorization"), has_key);
+        assert_eq!(
+            (request.path.as_str(), &request.body["model"]),
+            ("/v1/chat/completions", &"m".into())
+        );
+    }
+}

@@ -1,11 +1,18 @@
 //! Everything a server may do, over real sockets: each stream in one piece and at one byte per
 //! chunk.
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test that cannot go on fails"
+)]
 
 #[path = "../support/mod.rs"]
 mod support;
 
 mod addresses;
 mod agent;
+mod back;
 mod catalog;
 mod chat;
 mod failures;

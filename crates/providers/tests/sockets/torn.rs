@@ -128,6 +128,11 @@ async fn an_error_in_the_stream_is_known_by_each_of_its_names() {
             Kind::Quota,
             "insufficient balance",
         ),
+        (
+            r#"[{"error":{"code":503,"message":"list words","status":"UNAVAILABLE"}}]"#,
+            Kind::Overloaded,
+            "list words",
+        ),
         ("upstream request timed out", Kind::Timeout, "timed out"),
     ] {
         for start in ["", &chunks(&[r#"{"content":"half"}"#])] {
@@ -140,5 +145,28 @@ async fn an_error_in_the_stream_is_known_by_each_of_its_names() {
                 assert!(error.message.contains(said), "{}", error.message);
             }
         }
+    }
+}
+
+#[tokio::test]
+async fn what_was_not_understood_is_shown_when_no_answer_came() {
+    for (frame, kind, said) in [
+        (
+            r#"{"status":"error","msg":"no capacity left"}"#,
+            Kind::Network,
+            "no capacity left",
+        ),
+        (
+            r#"{"status_code":429,"msg":"slow"}"#,
+            Kind::RateLimited {
+                retry_after_ms: None,
+            },
+            "slow",
+        ),
+        (r#"{"type":"ping"}"#, Kind::Network, "ended the connection"),
+    ] {
+        let error = failure(Reply::stream(format!("data: {frame}\n\n"))).await;
+        assert_eq!(error.kind, kind, "{frame}");
+        assert!(error.message.contains(said), "{}", error.message);
     }
 }

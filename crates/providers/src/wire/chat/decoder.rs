@@ -24,6 +24,7 @@ pub(crate) fn decoder(target: &Target) -> Box<dyn Decoder> {
         calls: Calls::default(),
         stop: None,
         refused: false,
+        odd: None,
         halves: Halves::default(),
         is_warned: false,
         usage: None,
@@ -40,6 +41,8 @@ struct Chat {
     /// The finish reason, once it came.
     stop: Option<String>,
     refused: bool,
+    /// The first frame that is neither a piece of an answer nor an error.
+    odd: Option<String>,
     /// The half of a character at the end of the content.
     halves: Halves,
     is_warned: bool,
@@ -54,13 +57,20 @@ impl Decoder for Chat {
         }
         let Ok(fields) = Fields::parse(data) else {
             // The start of an object is what a cut leaves behind; words are an error's.
-            let is_torn = data.starts_with(['{', '[']);
+            let is_torn = data.starts_with(['{', '[', '"']);
             return Err(if is_torn {
                 failure::broke_off(&self.target)
             } else {
                 failure::told(&self.target, data)
             });
         };
+        if data.starts_with(['[', '"']) {
+            // Google's errors come in a list.
+            return Err(failure::told(&self.target, data));
+        }
+        if fields.get("choices").is_none() && fields.get("usage").is_none() && !fields.is_empty() {
+            self.odd.get_or_insert_with(|| data.to_owned());
+        }
         self.chunk(frame.event, &fields, data, events)
     }
 
@@ -76,10 +86,12 @@ impl Decoder for Chat {
     }
 
     fn end(&mut self, events: &mut Events) -> Result<(), ProviderError> {
-        if self.stop.is_none() {
-            return Err(failure::broke_off(&self.target));
+        match (&self.stop, &self.odd) {
+            (Some(_), _) => self.finish(events),
+            // What was not understood may be the reason.
+            (None, Some(odd)) => Err(failure::odd(&self.target, odd)),
+            (None, None) => Err(failure::broke_off(&self.target)),
         }
-        self.finish(events)
     }
 
     fn is_over(&self) -> bool {
