@@ -73,31 +73,30 @@ async fn load(pool: PgPool, namespace: String) -> Result<Vec<Memory>, Failure> {
 async fn upsert(pool: PgPool, memory: Memory) -> Result<(), Failure> {
     let terms = index_terms(&format!("{}\n{}", memory.content, memory.tags.join("\n")));
     // With the same content only the time changes.
-    sqlx::query(
+    let kept = |column: &str| {
+        format!(
+            "{column} = CASE WHEN m.content = excluded.content THEN m.{column} ELSE excluded.{column} END"
+        )
+    };
+    let columns = ["namespace", "content", "source", "tags", "terms"].map(kept);
+    let sql = format!(
         "INSERT INTO memories AS m
              (id, namespace, content, source, tags, created_at, updated_at, terms)
          VALUES ($1, $2, $3, $4, $5, $6, $7, stems($8))
-         ON CONFLICT (id) DO UPDATE SET
-             updated_at = excluded.updated_at,
-             (namespace, content, source, tags, terms) = (
-                 SELECT same.* FROM (SELECT m.namespace, m.content, m.source, m.tags, m.terms) same
-                 WHERE m.content = excluded.content
-                 UNION ALL
-                 SELECT excluded.namespace, excluded.content, excluded.source, excluded.tags,
-                        excluded.terms
-                 WHERE m.content <> excluded.content
-             )",
-    )
-    .bind(memory.id.as_bytes())
-    .bind(memory.namespace.as_bytes())
-    .bind(memory.content.as_bytes())
-    .bind(memory.source.as_bytes())
-    .bind(serde_json::Value::from(memory.tags).to_string())
-    .bind(to_sql(memory.created_at))
-    .bind(to_sql(memory.updated_at))
-    .bind(terms)
-    .execute(&pool)
-    .await?;
+         ON CONFLICT (id) DO UPDATE SET updated_at = excluded.updated_at, {}",
+        columns.join(", ")
+    );
+    sqlx::query(&sql)
+        .bind(memory.id.as_bytes())
+        .bind(memory.namespace.as_bytes())
+        .bind(memory.content.as_bytes())
+        .bind(memory.source.as_bytes())
+        .bind(serde_json::Value::from(memory.tags).to_string())
+        .bind(to_sql(memory.created_at))
+        .bind(to_sql(memory.updated_at))
+        .bind(terms)
+        .execute(&pool)
+        .await?;
     Ok(())
 }
 
