@@ -42,32 +42,40 @@ impl Record {
     }
 }
 
-/// What a batch changes in the row of its session.
-struct Change {
+/// A batch, and what it changes in the row of its session.
+struct Batch {
+    /// By position; of those at one position the last.
+    records: BTreeMap<i64, Record>,
     created_at: i64,
     updated_at: i64,
     title: Option<String>,
 }
 
-/// The records of a batch by position, the last of each, and what they say of the session;
-/// `None` for an empty batch.
-fn prepare(events: &[SessionEvent]) -> Result<Option<(BTreeMap<i64, Record>, Change)>, Failure> {
-    let mut records = BTreeMap::new();
-    let mut change: Option<Change> = None;
-    for event in events {
-        let (position, record) = Record::new(event)?;
-        let change = change.get_or_insert(Change {
-            created_at: record.timestamp,
-            updated_at: record.timestamp,
-            title: None,
-        });
-        change.updated_at = change.updated_at.max(record.timestamp);
-        if change.title.is_none() {
-            change.title.clone_from(&record.title);
+impl Batch {
+    /// `None` for a batch without events.
+    fn new(events: &[SessionEvent]) -> Result<Option<Self>, Failure> {
+        let mut batch: Option<Self> = None;
+        for event in events {
+            let (position, record) = Record::new(event)?;
+            let batch = batch.get_or_insert(Self {
+                records: BTreeMap::new(),
+                created_at: record.timestamp,
+                updated_at: record.timestamp,
+                title: None,
+            });
+            batch.updated_at = batch.updated_at.max(record.timestamp);
+            if batch.title.is_none() {
+                batch.title.clone_from(&record.title);
+            }
+            batch.records.insert(position, record);
         }
-        records.insert(position, record);
+        Ok(batch)
     }
-    Ok(change.map(|change| (records, change)))
+
+    fn message_count(&self) -> i64 {
+        let messages = self.records.values().filter(|record| record.is_message);
+        messages.count() as i64
+    }
 }
 
 /// Writes a batch in one transaction: all of it or nothing.
@@ -78,24 +86,15 @@ pub(crate) async fn write(
     events: Vec<SessionEvent>,
 ) -> Result<(), Failure> {
     // An image takes its time to become JSON.
-    let prepared = tokio::task::spawn_blocking(move || prepare(&events)).await;
-    let Some((records, change)) = prepared.map_err(|_| Failure::interrupted())?? else {
+    let prepared = tokio::task::spawn_blocking(move || Batch::new(&events)).await;
+    let Some(batch) = prepared.map_err(|_| Failure::interrupted())?? else {
         return Ok(());
     };
     let mut transaction = pool.begin().await?;
-    let session_key = lock_session(&mut transaction, &session_id, change.created_at).await?;
-    let counted_before =
-        check(&mut transaction, writer, session_key, &session_id, &records).await?;
-    let counted = records.values().filter(|record| record.is_message).count() as i64;
-    write_records(
-        &mut transaction,
-        writer,
-        session_key,
-        records,
-        change,
-        counted - counted_before,
-    )
-    .await?;
+    let session_key = lock_session(&mut transaction, &session_id, batch.created_at).await?;
+    let replaced = check(&mut transaction, writer, session_key, &session_id, &batch).await?;
+    let more_messages = batch.message_count() - replaced;
+    write_batch(&mut transaction, writer, session_key, batch, more_messages).await?;
     Ok(transaction.commit().await?)
 }
 
@@ -131,9 +130,9 @@ async fn check(
     writer: i64,
     session_key: i64,
     session_id: &str,
-    records: &BTreeMap<i64, Record>,
+    batch: &Batch,
 ) -> Result<i64, Failure> {
-    let positions: Vec<i64> = records.keys().copied().collect();
+    let positions: Vec<i64> = batch.records.keys().copied().collect();
     let taken = sqlx::query(
         "SELECT position, body, writer, is_message FROM events
          WHERE session_key = $1 AND position = ANY($2)",
@@ -153,16 +152,15 @@ async fn check(
     Ok(counted)
 }
 
-async fn write_records(
+async fn write_batch(
     connection: &mut PgConnection,
     writer: i64,
     session_key: i64,
-    records: BTreeMap<i64, Record>,
-    change: Change,
+    batch: Batch,
     more_messages: i64,
 ) -> Result<(), Failure> {
     let mut columns: (Vec<i64>, Vec<bool>, Vec<bool>, Vec<String>) = Default::default();
-    for (position, record) in records {
+    for (position, record) in batch.records {
         columns.0.push(position);
         columns.1.push(record.is_message);
         columns.2.push(record.moves_head);
@@ -189,8 +187,8 @@ async fn write_records(
     .bind(columns.1)
     .bind(columns.2)
     .bind(columns.3)
-    .bind(change.title.map(String::into_bytes))
-    .bind(change.updated_at)
+    .bind(batch.title.map(String::into_bytes))
+    .bind(batch.updated_at)
     .bind(more_messages)
     .execute(connection)
     .await?;

@@ -1,6 +1,6 @@
 //! The tables: made and brought up to date.
 
-use sqlx::PgPool;
+use sqlx::{PgConnection, PgPool};
 
 use crate::failure::Failure;
 
@@ -35,18 +35,26 @@ pub(crate) async fn prepare(pool: &PgPool, schema: &str) -> Result<(), Failure> 
         .bind(schema)
         .execute(&mut *transaction)
         .await?;
-    // Asked first: making what is there needs a right that a user may lack.
-    let is_there: bool = sqlx::query_scalar("SELECT to_regclass($1 || '.version') IS NOT NULL")
-        .bind(schema)
-        .fetch_one(&mut *transaction)
-        .await?;
-    if !is_there {
-        let sql = format!(
-            "CREATE SCHEMA IF NOT EXISTS {schema};
-             CREATE TABLE {schema}.version (number integer NOT NULL);
-             INSERT INTO {schema}.version VALUES (0)"
-        );
+    // Asked first: making a schema needs a right that a user may lack who was given one.
+    let has = async |connection: &mut PgConnection, question: &str| {
+        sqlx::query_scalar::<_, bool>(question)
+            .bind(schema)
+            .fetch_one(connection)
+            .await
+    };
+    if !has(&mut transaction, "SELECT to_regnamespace($1) IS NOT NULL").await? {
+        let sql = format!("CREATE SCHEMA {schema}");
         sqlx::raw_sql(&sql).execute(&mut *transaction).await?;
+    }
+    if !has(
+        &mut transaction,
+        "SELECT to_regclass($1 || '.version') IS NOT NULL",
+    )
+    .await?
+    {
+        let sql = "CREATE TABLE version (number integer NOT NULL);
+                   INSERT INTO version VALUES (0)";
+        sqlx::raw_sql(sql).execute(&mut *transaction).await?;
     }
     let version: i32 = sqlx::query_scalar("SELECT number FROM version")
         .fetch_one(&mut *transaction)

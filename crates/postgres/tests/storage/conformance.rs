@@ -188,3 +188,26 @@ async fn what_cannot_be_used_is_refused_with_what_to_do() {
     let message = refusal(PostgresOptions::new(server.url_of("latin"))).await;
     assert!(message.contains("LATIN1"), "{message}");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_user_who_may_not_create_schemas_uses_one_that_was_given() {
+    let Some(server) = shared() else { return };
+    let schema = fresh_schema();
+    let owner = sqlx::PgPool::connect(&server.url()).await.unwrap();
+    let sql = format!(
+        "CREATE ROLE guest_{schema} LOGIN; CREATE SCHEMA {schema} AUTHORIZATION guest_{schema}"
+    );
+    sqlx::raw_sql(&sql).execute(&owner).await.unwrap();
+    let url = server
+        .url()
+        .replace("postgres@", &format!("guest_{schema}@"));
+    let message = refusal(PostgresOptions::new(&url).schema(fresh_schema())).await;
+    assert!(message.contains("refuses access"), "{message}");
+    let options = PostgresOptions::new(&url).schema(schema);
+    let sessions = options.connect().await.unwrap().sessions();
+    sessions
+        .append("s1", &[user_message(0, "hello")])
+        .await
+        .unwrap();
+    assert!(sessions.load("s1").await.unwrap().is_some());
+}
