@@ -173,7 +173,7 @@ impl AgentBuilder {
             AgentError::internal("AgentBuilder::build must be called within a tokio runtime")
         })?;
         self.config.validate()?;
-        let catalog = Catalog::new(self.providers)?;
+        let catalog = Catalog::new(self.providers, &runtime)?;
         let tools = ToolSet::new(self.tools)?;
         check_skills(&self.skills, &tools)?;
         check_plugins(&self.plugins)?;
@@ -257,12 +257,10 @@ fn at_most_one<S: ?Sized>(
 }
 
 fn check_models(config: &AgentConfig, catalog: &Catalog) -> Result<(), AgentError> {
-    let known = catalog.ids();
+    let known = catalog.seen_ids();
     if !known.contains(&config.default_model) {
-        return Err(AgentError::invalid_default_model(
-            &config.default_model,
-            &known,
-        ));
+        let error = AgentError::invalid_default_model(&config.default_model, &known);
+        return Err(catalog.naming_the_silent(error));
     }
     let optional = [
         ("compact_model", &config.compact_model),
