@@ -104,7 +104,8 @@ impl Reader {
     }
 
     fn waits_for(&self, link: &Link) -> bool {
-        link.number >= self.next
+        !self.ended
+            && link.number >= self.next
             && match &link.content {
                 Content::Turn(log) => self.wants(log),
                 Content::SessionClosed(closed) => self.ends_at(link.number, closed),
