@@ -226,7 +226,7 @@ async fn models_that_clash_while_the_app_runs_are_one_warning_each_time_they_beg
     let second = ScriptedProvider::new("second").model(text_model("in-both"));
     let agent = AgentBuilder::new(AgentConfig::new("m1"))
         .provider(first.clone())
-        .provider(second)
+        .provider(second.clone())
         .build()
         .await
         .unwrap();
@@ -240,6 +240,10 @@ async fn models_that_clash_while_the_app_runs_are_one_warning_each_time_they_beg
             collect(session.send("hello").unwrap()).await;
             assert_eq!(agent.models().len(), 2);
         }
+        // Something else changes meanwhile.
+        second.add_model(text_model("more"));
+        assert_eq!(agent.models().len(), 3);
+        assert!(second.remove_model("more"));
         let warnings = log.lines(&["WARN", "in-both"]);
         assert_eq!(warnings.len(), times, "{warnings:?}");
         assert!(warnings[0].contains("ignored=second"), "{warnings:?}");

@@ -280,6 +280,21 @@ async fn a_session_subscriber_is_told_of_its_own_session_only_and_ends_with_it()
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_subscriber_whose_session_was_closed_is_not_told_of_what_its_next_opening_lost() {
+    // C32
+    let mut rig = small_log().await;
+    let turns = [rig.send("1").await, rig.send("2").await];
+    let mut subscription = rig.session.subscribe(Some(0));
+    rig.reopen().await;
+    for number in 0..20 {
+        rig.send(format!("{number}")).await;
+    }
+    assert_eq!(there(&mut subscription), [skipped(&turns)]);
+    assert_eq!(subscription.next().await, None);
+    rig.epilogue().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn past_turns_are_forgotten_by_their_size_and_a_running_one_never() {
     // X4
     let rig = small_log().await;
