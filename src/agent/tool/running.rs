@@ -94,7 +94,7 @@ impl Dispatcher<'_> {
             gen_ai.tool.call.id = %call.call_id,
         );
         let marked = Marked::new(self.log.session_id(), &tool.name);
-        let running = marked.future(async move { handler.call(input, context).await });
+        let running = marked.future(async move { (*handler).call(input, context).await });
         AbortOnDropHandle::new(tokio::spawn(running.instrument(span)))
     }
 }
