@@ -29,10 +29,12 @@ pub(crate) mod provider;
 pub(crate) mod retry;
 pub(crate) mod session;
 mod shutdown;
+pub(crate) mod side_call;
 pub(crate) mod skill;
 pub(crate) mod storage;
 pub(crate) mod stored;
 pub(crate) mod text;
+pub(crate) mod thoughts;
 pub mod tool;
 pub(crate) mod turn;
 pub(crate) mod work;
@@ -207,7 +209,8 @@ impl Agent {
             .await
     }
 
-    /// The models that can be used right now.
+    /// The models that can be used right now. A provider that does not answer within half a
+    /// second has those that it named before; nobody waits for it again until it has answered.
     #[must_use]
     pub fn models(&self) -> Vec<ModelEntry> {
         self.core.catalog.entries()
@@ -225,7 +228,9 @@ impl Agent {
         self.core.skills.infos()
     }
 
-    /// A further reader of a running turn or of one of the last eight, from its start.
+    /// A further reader of a running turn or of one of the last eight, from its start. Ended
+    /// turns are forgotten earlier where they take more than
+    /// [`event_log_limit_bytes`](crate::AgentConfig::event_log_limit_bytes).
     #[must_use]
     pub fn turn(&self, turn_id: &str) -> Option<Turn> {
         let log = self.core.event_log.turn(turn_id)?;
@@ -235,7 +240,7 @@ impl Agent {
         }
     }
 
-    /// The events of all turns of all sessions, from now on.
+    /// The events of all turns of all sessions, from now on until the shutdown.
     #[must_use]
     pub fn subscribe(&self) -> Subscription {
         self.core.event_log.subscribe()

@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use super::clock;
 use super::contain::lock;
 use super::core::Core;
 use super::plugin::shut_down;
@@ -36,6 +37,7 @@ impl Shutdown {
                 None => {
                     let (sender, done) = watch::channel(None);
                     *begun = Some(done.clone());
+                    core.stopping_since.get_or_init(Instant::now);
                     core.stopping.cancel();
                     let (core, slot) = (Arc::clone(core), Arc::clone(slot));
                     // Owned by its limit; whoever shuts down awaits it through the channel.
@@ -59,8 +61,8 @@ impl Shutdown {
 }
 
 async fn shut_down_now(core: &Arc<Core>, slot: &Arc<Slot>) -> ShutdownReport {
-    let total = Duration::from_millis(core.config.shutdown_timeout_ms);
-    let deadline = Instant::now() + total;
+    let closing_deadline = core.closing_deadline();
+    let deadline = clock::after(Instant::now(), core.shutdown_limit());
     let mut problems = Vec::new();
     // A close knows that a shutdown has begun and gives each of its steps a share of this.
     let ending = async {
@@ -72,7 +74,7 @@ async fn shut_down_now(core: &Arc<Core>, slot: &Arc<Slot>) -> ShutdownReport {
         core.closes.wait().await;
         closed.err()
     };
-    match tokio::time::timeout(total * 4 / 5, ending).await {
+    match tokio::time::timeout_at(closing_deadline, ending).await {
         Ok(None) => {}
         Ok(Some(error)) => problems.push(error.to_string()),
         Err(_) => problems
@@ -80,6 +82,7 @@ async fn shut_down_now(core: &Arc<Core>, slot: &Arc<Slot>) -> ShutdownReport {
     }
     problems.append(&mut lock(&core.left_out));
     slot.seal();
+    core.event_log.close();
     core.taps.retire();
     let limit = Duration::from_millis(core.config.plugin_timeout_ms);
     problems.extend(shut_down(&core.plugins, limit, Some(deadline)).await);

@@ -184,9 +184,7 @@ impl RecordingTool {
     /// Fails with this message.
     #[must_use]
     pub fn failing(mut self, message: impl Into<String>) -> Self {
-        let error = ToolError {
-            message: message.into(),
-        };
+        let error = ToolError::new(message.into());
         self.answer = Answer::Output(Err(error));
         self
     }

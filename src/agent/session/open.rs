@@ -18,14 +18,18 @@ use crate::agent::error::AgentError;
 use crate::agent::hook::SessionStart;
 use crate::agent::hook::registry;
 use crate::agent::journal::{Journal, guarded};
-use crate::agent::memory::manager::MemoryProgress;
+use crate::agent::memory::MemoryProgress;
 use crate::agent::provider::Usage;
 use crate::agent::storage::path::Path;
 use crate::agent::storage::{
     EventPage, Interruption, PageRequest, SessionEvent, SessionEventKind, SessionLog,
     SessionMetadata, SessionOverrides, SessionSummary,
 };
+use crate::agent::stored::title_line;
 use crate::agent::work::{Activity, OpenSession, SessionCore, State};
+
+/// No record has this index or a larger one: a page could not read it exactly.
+const LAST_INDEX: u64 = (1 << 53) - 1;
 
 /// What a session is made of, new or stored.
 struct Parts {
@@ -46,6 +50,9 @@ pub(crate) async fn create(
     model: Model,
 ) -> Result<Session, AgentError> {
     let id: Arc<str> = uuid::Uuid::now_v7().to_string().into();
+    // A blank title is none: the session takes the user's first words.
+    let title = config.title.filter(|title| !title.trim().is_empty());
+    let title = title.as_deref().map(title_line).transpose()?;
     let journal = journal(&core, &id, 0);
     let work = SessionCore::new(Context::new(&core.notes, model.profile()), journal);
     let parts = Parts {
@@ -57,7 +64,7 @@ pub(crate) async fn create(
             memory_namespace: config.memory_namespace,
         },
         environment: config.environment,
-        title: config.title.filter(|title| !title.trim().is_empty()),
+        title,
         model,
         work: Box::new(work),
     };
@@ -81,7 +88,7 @@ pub(crate) struct Stored {
 /// `SESSION_NOT_FOUND`, `STORAGE_ERROR`.
 pub(crate) async fn load(core: &Core, session_id: &Arc<str>) -> Result<Stored, AgentError> {
     let missing = || AgentError::session_not_found(session_id);
-    let storage = core.sessions.as_ref().ok_or_else(missing)?;
+    let storage = core.sessions.as_deref().ok_or_else(missing)?;
     let limit = core.storage_limit();
     let doing = "loading the session failed";
     let log = guarded(limit, doing, || storage.load(session_id))
@@ -107,6 +114,12 @@ pub(crate) async fn load(core: &Core, session_id: &Arc<str>) -> Result<Stored, A
         .collect();
     let last_readable = by_index.last_key_value().map(|(index, _)| *index);
     let last_index = last_index.max(last_readable).ok_or_else(missing)?;
+    if last_index >= LAST_INDEX {
+        return Err(AgentError::storage(
+            doing,
+            "its last record is damaged: there is no index left behind it",
+        ));
+    }
     let events: Vec<SessionEvent> = by_index.into_values().collect();
     Ok(Stored {
         id: Arc::clone(session_id),
@@ -124,11 +137,8 @@ impl Stored {
     /// `SESSION_NOT_FOUND`, `STORAGE_ERROR`.
     pub(crate) async fn refreshed(self, core: &Core) -> Result<Self, AgentError> {
         let missing = || AgentError::session_not_found(&self.id);
-        let storage = core.sessions.as_ref().ok_or_else(missing)?;
-        let Some(next) = self.last_index.checked_add(1) else {
-            return Ok(self);
-        };
-        let request = PageRequest::new(next, NonZeroUsize::MIN);
+        let storage = core.sessions.as_deref().ok_or_else(missing)?;
+        let request = PageRequest::new(self.last_index + 1, NonZeroUsize::MIN);
         let doing = "loading the session failed";
         let since = guarded(core.storage_limit(), doing, || {
             storage.load_page(&self.id, request)
@@ -167,7 +177,7 @@ impl Stored {
     }
 
     /// The events that the conversation goes on from.
-    fn visible(&self) -> impl Iterator<Item = &SessionEvent> {
+    fn visible(&self) -> impl DoubleEndedIterator<Item = &SessionEvent> {
         self.events
             .iter()
             .filter(|event| self.path.contains(event.index))
@@ -193,13 +203,12 @@ impl Stored {
         usage
     }
 
-    fn first_message(&self) -> Option<Arc<SessionEvent>> {
-        let first = self.visible().find(|event| event.is_user_message());
-        first.cloned().map(Arc::new)
+    fn first_message(&self) -> Option<&SessionEvent> {
+        self.visible().find(|event| event.is_user_message())
     }
 
-    /// Events that no extraction has seen.
-    fn fresh(&self) -> Vec<Arc<SessionEvent>> {
+    /// Events that no extraction of memories has seen.
+    fn fresh(&self) -> impl DoubleEndedIterator<Item = &SessionEvent> {
         let seen = self
             .metadata()
             .filter_map(|metadata| match metadata {
@@ -208,10 +217,7 @@ impl Stored {
             })
             .max();
         self.visible()
-            .filter(|event| seen.is_none_or(|seen| event.index > seen))
-            .cloned()
-            .map(Arc::new)
-            .collect()
+            .filter(move |event| seen.is_none_or(|seen| event.index > seen))
     }
 }
 
@@ -236,12 +242,12 @@ pub(crate) async fn resume(
         .as_ref()
         .map(|summary| summary.title.clone())
         .or(first_title);
-    let next_index = stored.last_index.saturating_add(1);
+    let next_index = stored.last_index + 1;
     let messages = stored.visible().filter(|event| event.is_message());
     let message_count = u32::try_from(messages.count()).unwrap_or(u32::MAX);
     let namespace = namespace(&core, &overrides);
     let memory = core.memories.as_ref().map(|storage| {
-        MemoryProgress::new(storage, &namespace, stored.first_message(), stored.fresh())
+        MemoryProgress::restored(storage, &namespace, stored.first_message(), stored.fresh())
     });
     let (usage, stored_model) = (stored.usage(), stored.stored_model());
     let journal = journal(&core, &stored.id, next_index);
@@ -285,6 +291,7 @@ async fn open(
             session_id: Arc::clone(&parts.id),
             resumed,
             plugin_config: Arc::default(),
+            cancel: None,
         },
         core.hook_limit_with(ticket.contended()),
         |_| false,
@@ -303,7 +310,7 @@ async fn open(
         parts.work.memory = core
             .memories
             .as_ref()
-            .map(|storage| MemoryProgress::new(storage, &namespace, None, Vec::new()));
+            .map(|storage| MemoryProgress::new(storage, &namespace));
     }
     let context_tokens = parts.work.context.tokens();
     let open = Arc::new(OpenSession {
@@ -312,6 +319,7 @@ async fn open(
         created_at: parts.created_at,
         overrides: parts.overrides,
         environment: parts.environment,
+        warnings: ticket.losses().to_vec(),
         state: Mutex::new(State {
             closing: None,
             model: parts.model,

@@ -141,7 +141,7 @@ impl Dispatcher<'_> {
         let outcome = if self.taps.after_tool_use.is_empty() {
             outcome
         } else {
-            Box::pin(self.after(call, outcome)).await
+            Box::pin(self.after(call, &arguments, outcome)).await
         };
         vec![started, self.finish(call, outcome).await]
     }
@@ -173,9 +173,11 @@ impl Dispatcher<'_> {
         let payload = BeforeToolUse {
             session_id: Arc::clone(self.log.session_id()),
             turn_id: Arc::clone(self.log.turn_id()),
+            call_id: Arc::clone(&call.call_id),
             tool_name: Arc::clone(&call.tool_name),
             arguments,
             plugin_config: Arc::default(),
+            cancel: None,
         };
         let run = registry::run(
             &self.taps.before_tool_use,
@@ -203,15 +205,18 @@ impl Dispatcher<'_> {
     }
 
     /// Runs the `AfterToolUse` hooks over what the model will see.
-    async fn after(&self, call: &Call, outcome: Outcome) -> Outcome {
+    async fn after(&self, call: &Call, arguments: &Arc<Value>, outcome: Outcome) -> Outcome {
         let payload = AfterToolUse {
             session_id: Arc::clone(self.log.session_id()),
             turn_id: Arc::clone(self.log.turn_id()),
+            call_id: Arc::clone(&call.call_id),
             tool_name: Arc::clone(&call.tool_name),
+            arguments: Arc::clone(arguments),
             output: Arc::clone(&outcome.output),
             duration_ms: outcome.duration_ms(),
             success: !outcome.is_error,
             plugin_config: Arc::default(),
+            cancel: None,
         };
         let run = registry::run(
             &self.taps.after_tool_use,

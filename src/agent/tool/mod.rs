@@ -18,7 +18,6 @@ pub(crate) mod set;
 mod storable;
 mod typed;
 
-use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -27,6 +26,8 @@ use serde_json::Value;
 
 pub use context::ToolContext;
 pub use typed::{IntoToolOutput, TypedTool, typed, typed_blocking};
+
+use super::error::caller_error;
 
 /// Something the model can do.
 ///
@@ -229,19 +230,10 @@ impl From<&str> for ToolOutput {
     }
 }
 
-/// Why a tool failed; the model reads it, as it reads [`ToolOutput::error`].
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub struct ToolError {
-    /// What failed and what the model can do about it.
-    pub message: String,
-}
-
-impl ToolError {
-    /// A failure with a message for the model.
-    pub fn new(message: impl fmt::Display) -> Self {
-        Self {
-            message: message.to_string(),
-        }
+caller_error! {
+    /// Why a tool failed; the model reads it, as it reads [`ToolOutput::error`].
+    ToolError {
+        /// What failed and what the model can do about it.
+        message
     }
 }

@@ -50,7 +50,7 @@ impl Dispatcher<'_> {
             Ok(Ok(Err(error))) => Outcome::of_error(error, config, duration),
             Ok(Err(stopped)) => {
                 let reason = match stopped.try_into_panic() {
-                    Ok(payload) => Panicked::from_payload(&*payload).to_string(),
+                    Ok(payload) => Panicked::from_payload(payload).to_string(),
                     Err(_) => "it was stopped".to_owned(),
                 };
                 let message = format!("the tool \"{}\" failed: {reason}", tool.name);
@@ -94,7 +94,7 @@ impl Dispatcher<'_> {
             gen_ai.tool.call.id = %call.call_id,
         );
         let marked = Marked::new(self.log.session_id(), &tool.name);
-        let running = marked.future(async move { handler.call(input, context).await });
+        let running = marked.future(async move { (*handler).call(input, context).await });
         AbortOnDropHandle::new(tokio::spawn(running.instrument(span)))
     }
 }

@@ -15,13 +15,13 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use super::catalog::Model;
+use super::config::SendOptions;
 use super::contain;
 use super::core::Core;
 use super::error::{AgentError, ErrorOrigin};
 use super::event::AgentEventKind;
 use super::event_log::TurnLog;
 use super::provider::{PromptBlock, StopReason, ToolSpec, Usage};
-use super::session::SendOptions;
 use super::storage::{Interruption, SessionEventKind, SessionMetadata};
 use super::tool::dispatcher::{Call, Dispatcher};
 use super::work::{Lease, NewMessage, OpenSession, SessionCore};

@@ -318,6 +318,9 @@ impl TurnRun<'_> {
         };
         let attempt = compaction.run(self.work, tokens).await;
         self.usage += attempt.usage;
+        if !matches!(attempt.outcome, Outcome::Compacted(_)) {
+            self.work.note_spent(attempt.usage);
+        }
         for event in attempt.events {
             self.log.push(event);
         }

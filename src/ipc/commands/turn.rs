@@ -106,7 +106,7 @@ pub(crate) async fn attach(
         let session = ipc.session(&session_id)?;
         let events = session
             .subscribe(after_sequence.map(|after| after.0))
-            .joining(Coalescing::Always);
+            .coalescing(Coalescing::Always);
         let info = session.info();
         let turn_id = info.turn_id.as_deref();
         Ok(Attachment {
