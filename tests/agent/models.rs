@@ -491,3 +491,37 @@ async fn a_model_without_a_window_that_comes_while_the_app_runs_is_left_out() {
     assert_eq!(rig.session.info().context_window, u32::MAX);
     rig.epilogue().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_model_that_another_provider_takes_over_is_found_there() {
+    let first = ScriptedProvider::new("first")
+        .model(text_model("a"))
+        .always(|_| [text("first"), done()]);
+    let second = ScriptedProvider::new("second")
+        .model(text_model("b"))
+        .always(|_| [text("second"), done()]);
+    let rig = Rig::with(
+        provider().always(|_| [text("ok"), done()]),
+        config(),
+        |builder| {
+            let shared: [Arc<dyn ModelProvider>; 2] =
+                [Arc::new(first.clone()), Arc::new(second.clone())];
+            builder.providers(shared)
+        },
+    )
+    .await;
+    let answer = async |model: &str| {
+        let turn = rig.session.send_with("hi", on_model(model)).unwrap();
+        turn.text().await.unwrap()
+    };
+    assert_eq!(answer("a").await, "first");
+    // A later provider has it after it left an earlier one.
+    first.remove_model("a");
+    second.add_model(text_model("a"));
+    assert_eq!(answer("a").await, "second");
+    // An earlier one goes before a later one.
+    first.add_model(text_model("b"));
+    assert_eq!(answer("b").await, "first");
+    collect(rig.session.send_with("back", on_model(MODEL)).unwrap()).await;
+    rig.epilogue().await;
+}
