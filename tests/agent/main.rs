@@ -49,6 +49,7 @@ mod memory_answers;
 mod memory_checkpoints;
 mod memory_limits;
 mod models;
+mod models_lists;
 mod plugins;
 mod plugins_shutdown;
 mod probe;
