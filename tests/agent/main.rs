@@ -51,6 +51,7 @@ mod memory_answers;
 mod memory_checkpoints;
 mod memory_limits;
 mod models;
+mod models_lists;
 mod panics;
 mod plugins;
 mod plugins_shutdown;

@@ -304,7 +304,7 @@ async fn a_running_turn_that_shows_nothing_sends_a_heartbeat_every_second() {
     let (feed, events) = feed();
     let started = Instant::now();
     let forwarder = tokio::spawn(forward(events, channel, acks, None));
-    let wait = |milliseconds| tokio::time::sleep(Duration::from_millis(milliseconds));
+    let wait = |milliseconds| sleep(Duration::from_millis(milliseconds));
     // Nothing runs yet.
     wait(2_500).await;
     feed.send(event(1, AgentEventKind::TurnStarted)).unwrap();
@@ -342,7 +342,7 @@ async fn a_turn_that_ran_before_the_page_came_sends_heartbeats_with_the_number_t
     let (feed, events) = feed();
     let started = Instant::now();
     let forwarder = tokio::spawn(forward(events, channel, acks, Some(running_after(7))));
-    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    sleep(Duration::from_millis(1_500)).await;
     feed.send(last(8)).unwrap();
     drop(feed);
     assert_eq!(forwarder.await.unwrap(), Ended::Complete);
@@ -361,7 +361,7 @@ async fn a_page_that_never_acknowledges_gets_no_heartbeat() {
     let started = Instant::now();
     let forwarder = tokio::spawn(forward(events, channel, acks, None));
     feed.send(event(1, AgentEventKind::TurnStarted)).unwrap();
-    tokio::time::sleep(Duration::from_secs(60)).await;
+    sleep(Duration::from_secs(60)).await;
     feed.send(last(2)).unwrap();
     drop(feed);
     assert_eq!(forwarder.await.unwrap(), Ended::Complete);
