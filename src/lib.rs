@@ -169,8 +169,9 @@ pub use agent::error::{AgentError, ErrorCode, ErrorOrigin};
 pub use agent::event::{AgentEvent, AgentEventKind, CompactionMethod, TurnStatus};
 pub use agent::event_log::{Coalescing, Subscription, Turn, TurnOutcome};
 pub use agent::hook::{
-    AfterToolUse, BeforeCompact, BeforeToolUse, Hook, HookError, HookOutcome, HookRegistry,
-    HookResult, OnFault, SessionEnd, SessionStart, Tap, TurnEnd, TurnStart, TurnStartChange,
+    AfterToolUse, BeforeCompact, BeforeToolUse, Hook, HookCall, HookError, HookOutcome,
+    HookRegistry, HookReport, HookResult, OnFault, SessionEnd, SessionStart, Tap, TurnEnd,
+    TurnOrigin, TurnStart, TurnStartChange,
 };
 pub use agent::memory::{Memory, MemoryStorage};
 pub use agent::message::{

@@ -1,13 +1,15 @@
 //! Everything that was registered, shared by all sessions of an agent.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::catalog::Catalog;
+use super::clock;
 use super::config::AgentConfig;
 use super::contain::lock;
 use super::error::AgentError;
@@ -38,6 +40,8 @@ pub(crate) struct Core {
     pub(crate) runtime: Handle,
     /// Fires when the shutdown begins.
     pub(crate) stopping: CancellationToken,
+    /// When the shutdown began.
+    pub(crate) stopping_since: OnceLock<Instant>,
     /// The closes that are under way, also of sessions that were replaced.
     pub(crate) closes: TaskTracker,
     /// What a shutdown leaves out, each a sentence for the log.
@@ -66,6 +70,33 @@ impl Core {
     pub(crate) fn leave_out(&self, session_id: &str, what: &str) {
         tracing::warn!(session = session_id, "{what}");
         lock(&self.left_out).push(format!("session {session_id}: {what}"));
+    }
+
+    /// Until when sessions are closed once a shutdown has begun. A fifth of its time is kept for
+    /// plugins, if there are any.
+    pub(crate) fn closing_deadline(&self) -> Instant {
+        self.since_stopping(self.closing_share())
+    }
+
+    /// Until when memories are extracted once a shutdown has begun: a twentieth of its time
+    /// earlier, so that what has to be left out can still be told.
+    pub(crate) fn extraction_deadline(&self) -> Instant {
+        self.since_stopping(self.closing_share() - 1)
+    }
+
+    /// How many twentieths of the shutdown are for closing sessions.
+    fn closing_share(&self) -> u32 {
+        if self.plugins.is_empty() { 20 } else { 16 }
+    }
+
+    fn since_stopping(&self, twentieths: u32) -> Instant {
+        let began = *self.stopping_since.get_or_init(Instant::now);
+        clock::after(began, self.shutdown_limit() / 20 * twentieths)
+    }
+
+    /// Time limit of the whole shutdown.
+    pub(crate) fn shutdown_limit(&self) -> Duration {
+        Duration::from_millis(self.config.shutdown_timeout_ms)
     }
 
     pub(crate) fn storage_limit(&self) -> Duration {

@@ -12,7 +12,6 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use super::contain;
 use super::provider::{
     ChatEvent, ChatRequest, ChatStream, ModelProvider, ProviderError, ProviderErrorKind,
-    StopReason, Usage,
 };
 
 /// What a model call gives next.
@@ -174,38 +173,4 @@ fn fault(panicked: &contain::Panicked) -> ProviderError {
         ProviderErrorKind::Other,
         format!("the provider has a fault: {panicked}"),
     )
-}
-
-/// A whole answer of text, for calls that are not part of the conversation.
-#[derive(Debug)]
-pub(crate) struct Answer {
-    pub(crate) text: String,
-    pub(crate) usage: Option<Usage>,
-    pub(crate) stop_reason: Option<StopReason>,
-}
-
-/// Makes a call and collects its text.
-pub(crate) async fn collect(
-    provider: &Arc<dyn ModelProvider>,
-    request: ChatRequest,
-    cancel: &CancellationToken,
-    idle_limit: Duration,
-) -> Result<Answer, Next> {
-    let mut call = ModelCall::start(provider, request, cancel, idle_limit).await?;
-    let mut text = String::new();
-    loop {
-        match call.next().await {
-            Next::Event(ChatEvent::TextDelta { text: delta, .. }) => text.push_str(&delta),
-            Next::Event(ChatEvent::Done(completion)) => {
-                return Ok(Answer {
-                    text,
-                    usage: completion.usage,
-                    stop_reason: completion.stop_reason,
-                });
-            }
-            Next::Event(ChatEvent::Warning { message }) => tracing::warn!("{message}"),
-            Next::Event(ChatEvent::ReasoningDelta { .. } | ChatEvent::ToolCall { .. }) => {}
-            end @ (Next::Failed(_) | Next::Cancelled) => return Err(end),
-        }
-    }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use super::clock;
 use super::contain::lock;
 use super::core::Core;
 use super::plugin::shut_down;
@@ -23,7 +24,12 @@ pub struct ShutdownReport {
 pub(crate) struct Shutdown(Mutex<Option<watch::Receiver<Option<ShutdownReport>>>>);
 
 impl Shutdown {
-    pub(crate) async fn run(&self, core: &Arc<Core>, slot: &Arc<Slot>) -> ShutdownReport {
+    /// Begins the shutdown, unless that was done. The future waits for its end.
+    pub(crate) fn begin(
+        &self,
+        core: &Arc<Core>,
+        slot: &Arc<Slot>,
+    ) -> impl Future<Output = ShutdownReport> + use<> {
         let mut done = {
             let mut begun = lock(&self.0);
             match &*begun {
@@ -31,6 +37,7 @@ impl Shutdown {
                 None => {
                     let (sender, done) = watch::channel(None);
                     *begun = Some(done.clone());
+                    core.stopping_since.get_or_init(Instant::now);
                     core.stopping.cancel();
                     let (core, slot) = (Arc::clone(core), Arc::clone(slot));
                     // Owned by its limit; whoever shuts down awaits it through the channel.
@@ -42,18 +49,20 @@ impl Shutdown {
                 }
             }
         };
-        match done.wait_for(Option::is_some).await {
-            Ok(report) => report.clone().unwrap_or_default(),
-            Err(_) => ShutdownReport {
-                problems: vec!["the shutdown was cut off with its runtime".to_owned()],
-            },
+        async move {
+            match done.wait_for(Option::is_some).await {
+                Ok(report) => report.clone().unwrap_or_default(),
+                Err(_) => ShutdownReport {
+                    problems: vec!["the shutdown was cut off with its runtime".to_owned()],
+                },
+            }
         }
     }
 }
 
 async fn shut_down_now(core: &Arc<Core>, slot: &Arc<Slot>) -> ShutdownReport {
-    let total = Duration::from_millis(core.config.shutdown_timeout_ms);
-    let deadline = Instant::now() + total;
+    let closing_deadline = core.closing_deadline();
+    let deadline = clock::after(Instant::now(), core.shutdown_limit());
     let mut problems = Vec::new();
     // A close knows that a shutdown has begun and gives each of its steps a share of this.
     let ending = async {
@@ -65,7 +74,7 @@ async fn shut_down_now(core: &Arc<Core>, slot: &Arc<Slot>) -> ShutdownReport {
         core.closes.wait().await;
         closed.err()
     };
-    match tokio::time::timeout(total * 4 / 5, ending).await {
+    match tokio::time::timeout_at(closing_deadline, ending).await {
         Ok(None) => {}
         Ok(Some(error)) => problems.push(error.to_string()),
         Err(_) => problems

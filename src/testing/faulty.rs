@@ -78,6 +78,8 @@ pub struct FaultySessions<S> {
 ///
 /// # Examples
 /// ```
+/// use std::num::NonZeroUsize;
+///
 /// use youyou_agent::MemoryStorage as _;
 /// use youyou_agent::testing::{FaultyMemories, InMemoryMemories, MemoryOperation, When};
 ///
@@ -85,9 +87,9 @@ pub struct FaultySessions<S> {
 /// # runtime.block_on(async {
 /// let storage = FaultyMemories::new(InMemoryMemories::new());
 /// storage.faults().fail(MemoryOperation::Search, When::Always);
-/// assert!(storage.search("", "tea", 5).await.is_err());
+/// assert!(storage.search("", "tea", NonZeroUsize::MIN).await.is_err());
 /// storage.faults().heal();
-/// assert!(storage.search("", "tea", 5).await.is_ok());
+/// assert!(storage.search("", "tea", NonZeroUsize::MIN).await.is_ok());
 /// # });
 /// # Ok::<(), std::io::Error>(())
 /// ```
@@ -262,7 +264,7 @@ impl<S: MemoryStorage> MemoryStorage for FaultyMemories<S> {
         &self,
         namespace: &str,
         query: &str,
-        limit: usize,
+        limit: NonZeroUsize,
     ) -> Result<Vec<Memory>, StorageError> {
         let work = self.inner.search(namespace, query, limit);
         self.faults

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
@@ -16,6 +17,8 @@ use crate::{Memory, MemoryStorage, StorageError};
 ///
 /// # Examples
 /// ```
+/// use std::num::NonZeroUsize;
+///
 /// use youyou_agent::MemoryStorage as _;
 /// use youyou_agent::testing::{InMemoryMemories, memory};
 ///
@@ -23,7 +26,7 @@ use crate::{Memory, MemoryStorage, StorageError};
 /// # runtime.block_on(async {
 /// let storage = InMemoryMemories::new();
 /// storage.preload([memory("m1", "", "Likes green tea."), memory("m2", "", "住在杭州")]);
-/// let found = storage.search("", "杭州的天气怎么样", 10).await?;
+/// let found = storage.search("", "杭州的天气怎么样", NonZeroUsize::MIN).await?;
 /// assert_eq!(found.len(), 1);
 /// # Ok::<(), youyou_agent::StorageError>(())
 /// # })?;
@@ -79,13 +82,10 @@ impl InMemoryMemories {
 #[must_use]
 pub fn memory(id: &str, namespace: &str, content: &str) -> Memory {
     Memory {
-        id: id.to_owned(),
-        namespace: namespace.to_owned(),
-        content: content.to_owned(),
         source: "test".to_owned(),
-        tags: Vec::new(),
         created_at: 0,
         updated_at: 0,
+        ..Memory::new(id, namespace, content)
     }
 }
 
@@ -138,7 +138,7 @@ impl MemoryStorage for InMemoryMemories {
         &self,
         namespace: &str,
         query: &str,
-        limit: usize,
+        limit: NonZeroUsize,
     ) -> Result<Vec<Memory>, StorageError> {
         let wanted = pieces(query);
         let mut found: Vec<(usize, Memory)> = self
@@ -152,7 +152,7 @@ impl MemoryStorage for InMemoryMemories {
             .collect();
         // A stable sort: equal scores stay with the most recent first.
         found.sort_by_key(|(score, _)| Reverse(*score));
-        found.truncate(limit);
+        found.truncate(limit.get());
         Ok(found.into_iter().map(|(_, memory)| memory).collect())
     }
 }

@@ -304,12 +304,8 @@ struct Chatterbox;
 #[async_trait::async_trait]
 impl youyou_agent::ToolHandler for Chatterbox {
     fn definition(&self) -> youyou_agent::ToolDefinition {
-        youyou_agent::ToolDefinition {
-            name: "chatterbox".into(),
-            description: "Talks all the time.".into(),
-            parameters: json!({"type": "object"}),
-            mutating: false,
-        }
+        let parameters = json!({"type": "object"});
+        youyou_agent::ToolDefinition::new("chatterbox", "Talks all the time.", parameters)
     }
 
     async fn call(

@@ -1,6 +1,7 @@
 //! Chapters 3.7 and 5.7: memories, when they are searched and extracted, and what of a
 //! model's answer becomes one.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use youyou_agent::testing::{
@@ -201,7 +202,7 @@ async fn no_more_memories_than_configured_and_none_of_elsewhere() {
             &self,
             _: &str,
             _: &str,
-            _: usize,
+            _: NonZeroUsize,
         ) -> Result<Vec<Memory>, youyou_agent::StorageError> {
             Ok(self.0.all())
         }

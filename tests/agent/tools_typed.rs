@@ -102,10 +102,10 @@ fn the_schema_comes_from_the_type_with_its_docs() {
     });
     assert_eq!(
         sum.definition(),
-        ToolDefinition {
-            name: "sum".into(),
-            description: "Adds.".into(),
-            parameters: json!({
+        ToolDefinition::new(
+            "sum",
+            "Adds.",
+            json!({
                 "type": "object",
                 "properties": {
                     "numbers": {
@@ -121,8 +121,7 @@ fn the_schema_comes_from_the_type_with_its_docs() {
                 },
                 "required": ["numbers"],
             }),
-            mutating: false,
-        }
+        )
     );
     assert!(sum.mutating().definition().mutating);
 }
@@ -137,11 +136,7 @@ async fn a_typed_tool_can_be_tested_without_an_agent() {
             add(&args)
         },
     );
-    let input = ToolInput {
-        call_id: "c1".into(),
-        tool_name: "sum".into(),
-        arguments: json!({"numbers": [2, 3]}),
-    };
+    let input = ToolInput::new("c1", "sum", json!({"numbers": [2, 3]}));
     let output = sum.call(input, ToolContext::detached()).await;
     assert_eq!(output, Ok(ToolOutput::text("5")));
 }

@@ -1,5 +1,7 @@
 //! The kit notices the faults that memory storages really have.
 
+use std::num::NonZeroUsize;
+
 use async_trait::async_trait;
 use youyou_agent::testing::{InMemoryMemories, memory_storage_conformance};
 use youyou_agent::{Memory, MemoryStorage, StorageError};
@@ -77,13 +79,13 @@ impl MemoryStorage for Flawed {
         &self,
         namespace: &str,
         query: &str,
-        limit: usize,
+        limit: NonZeroUsize,
     ) -> Result<Vec<Memory>, StorageError> {
         if self.has(Flaw::QueryAsSyntax) && query.matches('"').count() % 2 == 1 {
             return Err(StorageError::new("fts5: syntax error"));
         }
         let limit = if self.has(Flaw::IgnoresLimit) {
-            1_000
+            NonZeroUsize::MAX
         } else {
             limit
         };

@@ -10,6 +10,7 @@ mod storage;
 
 mod fill;
 
+use std::num::NonZeroUsize;
 use std::time::Instant;
 
 use serde_json::json;
@@ -25,7 +26,7 @@ use storage::{Database, SqliteMemories, SqliteSessions};
 /// What the sidebar of the app asks for.
 const PAGE: usize = 50;
 /// What a session start asks for (`memory_max_items`).
-const FOUND: usize = 20;
+const FOUND: NonZeroUsize = NonZeroUsize::new(20).unwrap();
 
 /// First messages of a user: as the core searches with them. The names of the first are in a few
 /// memories each; the little words of the others in nearly all of them.
@@ -79,7 +80,10 @@ fn main() {
             let began = Instant::now();
             let found = runtime.block_on(memories.search(NAMESPACE, query, FOUND));
             let took = began.elapsed().as_secs_f64() * 1e3;
-            assert!(!found.expect("a search").is_empty(), "{name} finds something");
+            assert!(
+                !found.expect("a search").is_empty(),
+                "{name} finds something"
+            );
             took
         });
     }

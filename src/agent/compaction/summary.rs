@@ -1,17 +1,23 @@
 //! The summary of a compaction: who writes it, from what, and what is made of the answer.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::Compaction;
 use super::plan::{Plan, summary_limit};
 use crate::agent::context::Context;
 use crate::agent::context::estimate;
 use crate::agent::message::{ContentBlock, Message, UserMessage, UserOrigin};
-use crate::agent::model_call::{self, Next};
 use crate::agent::provider::{ChatRequest, PromptBlock, StopReason, Usage};
+use crate::agent::side_call::{self, Limits, NoAnswer};
+use crate::agent::thoughts::without_thoughts;
 
 /// Least room for a transcript, in tokens; with less no summary is asked for.
 const LEAST_TRANSCRIPT: u64 = 64;
+/// Longest answer that is read, in bytes of text and reasoning. Far more than what is kept.
+const ANSWER_LIMIT: usize = 1024 * 1024;
+/// Longest time for a summary, also where the model never pauses.
+const TIME_LIMIT: Duration = Duration::from_secs(600);
 
 /// What the summariser is told unless `compact_prompt` says otherwise.
 const DEFAULT_PROMPT: &str = "\
@@ -71,24 +77,25 @@ impl Compaction<'_> {
             stable: true,
         }]
         .into();
-        let answer = model_call::collect(
-            &model.provider,
-            request,
-            self.cancel,
-            self.core.idle_limit(),
-        )
-        .await
-        .map_err(|end| match end {
-            Next::Failed(error) => NoSummary::Because(error.message),
-            Next::Cancelled | Next::Event(_) => NoSummary::Cancelled,
-        })?;
+        let limits = Limits {
+            bytes: ANSWER_LIMIT,
+            total: TIME_LIMIT,
+            idle: self.core.idle_limit(),
+        };
+        let answer = side_call::collect(&model.provider, request, self.cancel, limits)
+            .await
+            .map_err(|none| match none {
+                NoAnswer::Because(reason) => NoSummary::Because(reason),
+                NoAnswer::Cancelled => NoSummary::Cancelled,
+            })?;
         if let Some(cost) = answer.usage {
             *usage += cost;
         }
         if answer.stop_reason.is_some_and(StopReason::is_cut) {
             return Err(because("the summary was cut"));
         }
-        let text = answer.text.trim();
+        let text = without_thoughts(&answer.text);
+        let text = text.trim();
         if text.is_empty() {
             return Err(because("the summary is empty"));
         }

@@ -2,9 +2,11 @@
 
 // Requirements: 5.1 retry_turn, 13 A conversation one can bend.
 
+use std::sync::Arc;
+
 use super::Context;
-use crate::agent::message::AssistantPart;
-use crate::agent::storage::{SessionEventKind, SessionMetadata};
+use crate::agent::message::{AssistantPart, ContentBlock};
+use crate::agent::storage::{SessionEvent, SessionEventKind, SessionMetadata};
 
 impl Context {
     /// Whether the last turn did not end with a whole answer, so that it can be run again.
@@ -48,6 +50,29 @@ impl Context {
                 _ => None,
             });
         self.is_unanswered() && marked != Some(true)
+    }
+
+    /// A user message as a `TurnStart` handler changed it.
+    pub(crate) fn rewritten(
+        &self,
+        index: u64,
+        content: Vec<ContentBlock>,
+    ) -> Option<Arc<SessionEvent>> {
+        let event = self.events.iter().find(|event| event.index == index)?;
+        let mut changed = SessionEvent::clone(event);
+        if let SessionEventKind::UserMessage { content: own, .. } = &mut changed.kind {
+            *own = content;
+        }
+        Some(Arc::new(changed))
+    }
+
+    /// Takes an event in place of the one with its index.
+    pub(crate) fn replace(&mut self, event: Arc<SessionEvent>) {
+        let mut events = self.events.iter_mut();
+        if let Some(known) = events.find(|known| known.index == event.index) {
+            *known = event;
+            self.refold();
+        }
     }
 
     /// Leaves out what came after an event. Returns how many messages are gone with it.

@@ -1,22 +1,36 @@
-//! What is remembered beyond a session (chapters 3.7 and 5.7).
+//! What is remembered beyond a session.
 //!
 //! An implementor of a memory storage reads this file.
 
-pub(crate) mod extract;
-pub(crate) mod manager;
+// Requirements: 3.7 MemoryStorage, 5.7 Memory manager.
+
+mod extraction;
+mod fresh;
+mod progress;
+mod prompt;
+mod proposals;
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
+pub(crate) use progress::MemoryProgress;
+
+use super::clock::now_ms;
 use super::storage::StorageError;
 
 /// A store of memories. Ranking is its job.
 ///
 /// The agent searches once per session, with the user's first message and at most
-/// `memory_max_items`, and puts what it finds into the system prompt. When a session closes,
-/// and in the background every `memory_checkpoint_interval` turns, it loads a namespace, asks a
-/// model what is worth remembering, and upserts that. It deletes nothing. An error here is
-/// logged and fails neither a turn nor a close.
+/// `memory_max_items`, and puts what it finds into the system prompt; with 0 it never searches.
+/// When a session closes, and in the background every `memory_checkpoint_interval` turns, it
+/// loads a namespace, asks a model what is worth remembering, and upserts that. It deletes
+/// nothing. An error here is logged and fails neither a turn nor a close.
+///
+/// What the agent upserts is bounded: at most 100 memories per extraction, of at most 2,000
+/// characters and 10 tags of at most 60, without control characters.
 ///
 /// # Rules
 /// - Namespaces are any text, compared exactly, and do not see each other.
@@ -31,6 +45,7 @@ use super::storage::StorageError;
 /// ```
 /// use std::cmp::Reverse;
 /// use std::collections::BTreeSet;
+/// use std::num::NonZeroUsize;
 /// use std::sync::Mutex;
 ///
 /// use async_trait::async_trait;
@@ -78,13 +93,13 @@ use super::storage::StorageError;
 ///         Ok(all.len() < before)
 ///     }
 ///
-///     async fn search(&self, namespace: &str, query: &str, limit: usize) -> Result<Vec<Memory>, StorageError> {
+///     async fn search(&self, namespace: &str, query: &str, limit: NonZeroUsize) -> Result<Vec<Memory>, StorageError> {
 ///         let wanted = pieces(query);
 ///         let shared = |memory: &Memory| pieces(&memory.content).intersection(&wanted).count();
 ///         let mut found = self.load(namespace).await?;
 ///         found.retain(|memory| shared(memory) > 0);
 ///         found.sort_by_key(|memory| Reverse(shared(memory)));
-///         found.truncate(limit);
+///         found.truncate(limit.get());
 ///         Ok(found)
 ///     }
 /// }
@@ -103,7 +118,7 @@ pub trait MemoryStorage: Send + Sync + 'static {
     /// `updated_at` changes, else everything but `created_at`.
     async fn upsert(&self, memory: Memory) -> Result<(), StorageError>;
 
-    /// Deletes a memory of a namespace. Answers whether it existed.
+    /// Deletes a memory of a namespace. Returns whether it existed.
     async fn delete(&self, namespace: &str, id: &str) -> Result<bool, StorageError>;
 
     /// The memories of a namespace that fit the query, the best first, at most `limit`.
@@ -113,11 +128,51 @@ pub trait MemoryStorage: Send + Sync + 'static {
         &self,
         namespace: &str,
         query: &str,
-        limit: usize,
+        limit: NonZeroUsize,
     ) -> Result<Vec<Memory>, StorageError>;
 }
 
+#[async_trait]
+impl<T: MemoryStorage + ?Sized> MemoryStorage for Arc<T> {
+    async fn load(&self, namespace: &str) -> Result<Vec<Memory>, StorageError> {
+        T::load(self, namespace).await
+    }
+
+    async fn upsert(&self, memory: Memory) -> Result<(), StorageError> {
+        T::upsert(self, memory).await
+    }
+
+    async fn delete(&self, namespace: &str, id: &str) -> Result<bool, StorageError> {
+        T::delete(self, namespace, id).await
+    }
+
+    async fn search(
+        &self,
+        namespace: &str,
+        query: &str,
+        limit: NonZeroUsize,
+    ) -> Result<Vec<Memory>, StorageError> {
+        T::search(self, namespace, query, limit).await
+    }
+}
+
 /// Something worth remembering.
+///
+/// Code that ends the literal with `..Memory::new(..)` goes on compiling when a later version
+/// adds a field. A storage that names every field is told by the compiler that there is another
+/// one to keep.
+///
+/// # Examples
+/// ```
+/// use youyou_agent::Memory;
+///
+/// let memory = Memory {
+///     source: "settings".into(),
+///     tags: vec!["language".into()],
+///     ..Memory::new("m1", "", "Prefers answers in German.")
+/// };
+/// assert_eq!(memory.created_at, memory.updated_at);
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Memory {
@@ -136,4 +191,24 @@ pub struct Memory {
     pub created_at: u64,
     /// Milliseconds since the Unix epoch.
     pub updated_at: u64,
+}
+
+impl Memory {
+    /// A memory of now, without source and tags.
+    pub fn new(
+        id: impl Into<String>,
+        namespace: impl Into<String>,
+        content: impl Into<String>,
+    ) -> Self {
+        let now = now_ms();
+        Self {
+            id: id.into(),
+            namespace: namespace.into(),
+            content: content.into(),
+            source: String::new(),
+            tags: Vec::new(),
+            created_at: now,
+            updated_at: now,
+        }
+    }
 }

@@ -14,23 +14,28 @@ use crate::agent::hook::SessionEnd;
 use crate::agent::hook::registry;
 use crate::agent::provider::Usage;
 use crate::agent::storage::{SessionEventKind, SessionMetadata};
+use crate::agent::tool::inside;
 use crate::agent::work::{Activity, Closing, SessionCore};
 
 /// Shares of `shutdown_timeout_ms` that the steps of a close may take once a shutdown has
-/// begun: half for the turn, a fifth to wind up, a tenth for memories. The rest is for
-/// plugins.
+/// begun: half for the turn, a fifth to wind up. Memories have what these leave of it, but for
+/// what is kept for plugins.
 const TURN_SHARE: (u32, u32) = (1, 2);
 const WIND_UP_SHARE: (u32, u32) = (1, 5);
-const EXTRACTION_SHARE: (u32, u32) = (1, 10);
 
 impl SessionInner {
     /// Closes the session, or waits for the close that is under way.
+    ///
+    /// # Errors
+    /// `SESSION_BUSY` for a tool that would wait for its own call, and nothing is closed;
+    /// `STORAGE_ERROR`.
     pub(crate) async fn close(self: &Arc<Self>) -> Result<(), AgentError> {
+        inside::refuse(&self.open.id, "close its session")?;
         let mut closing = self.begin_close();
         let closing = closing
             .wait_for(|closing| closing.over)
             .await
-            .map_err(|_| has_a_fault())?;
+            .map_err(|_| panicked())?;
         closing.stored.clone().unwrap_or(Ok(()))
     }
 
@@ -44,7 +49,7 @@ impl SessionInner {
         let closing = closing
             .wait_for(|closing| closing.stored.is_some())
             .await
-            .map_err(|_| has_a_fault())?;
+            .map_err(|_| panicked())?;
         let Some(Err(error)) = &closing.stored else {
             return Ok(None);
         };
@@ -71,9 +76,7 @@ impl SessionInner {
             let (stored, work) = this.close_now().await;
             let all_stored = stored.is_ok();
             progress.send_modify(|closing| closing.stored = Some(stored));
-            if let Some(work) = work {
-                this.remember(*work, all_stored).await;
-            }
+            this.remember(work, all_stored).await;
             progress.send_modify(|closing| closing.over = true);
         };
         self.open
@@ -108,36 +111,48 @@ impl SessionInner {
         (stored, work)
     }
 
-    /// Extracts memories and notes it, once the slot is free. What is cut off or fails is made
-    /// up for when the session goes on.
-    async fn remember(&self, work: SessionCore, all_stored: bool) {
-        let Some(memory) = work.memory else { return };
-        let model = lock(&self.open.state).model.clone();
-        let limit = Duration::from_millis(self.open.core.config.memory_timeout_ms);
+    /// Extracts memories and notes it, once the slot is free. What is cut off or fails runs when
+    /// the session is resumed.
+    async fn remember(&self, work: Option<Box<SessionCore>>, all_stored: bool) {
+        let core = &self.open.core;
+        if core.memories.is_none() {
+            return;
+        }
         let remembering = async {
-            let extracted = memory
-                .finish(&self.open.core, &self.open.id, &model, limit)
-                .await;
-            if let Some(through) = extracted
+            let Some(memory) = work.and_then(|work| work.memory) else {
+                return Some("the session did not end in time".to_owned());
+            };
+            let model = lock(&self.open.state).model.clone();
+            let limit = Duration::from_millis(core.config.memory_timeout_ms);
+            let extracted = memory.finish(core, &self.open.id, &model, limit).await;
+            if let Some(metadata) = extracted.metadata()
                 && all_stored
-                && let Err(error) = self.note_extraction(through).await
+                && let Err(error) = self.note_extraction(metadata).await
             {
                 tracing::warn!(session = %self.open.id, %error, "the checkpoint was not stored");
             }
+            extracted.failure
         };
-        if self
-            .unhurried(EXTRACTION_SHARE, remembering)
-            .await
-            .is_none()
-        {
-            let what =
-                "there was no time to extract memories; it is made up for when the session goes on";
-            self.open.core.leave_out(&self.open.id, what);
+        let out_of_time = async {
+            core.stopping.cancelled().await;
+            tokio::time::sleep_until(core.extraction_deadline()).await;
+        };
+        let failure = tokio::select! {
+            biased;
+            failure = remembering => failure,
+            () = out_of_time => Some("there was no time left".to_owned()),
+        };
+        if let Some(reason) = failure.filter(|_| core.stopping.is_cancelled()) {
+            let what = format!(
+                "memories were not extracted ({reason}); the extraction runs when the session is resumed"
+            );
+            core.leave_out(&self.open.id, &what);
         }
     }
 
-    /// A session that goes on by now has the same to extract, and notes it itself.
-    async fn note_extraction(&self, through: u64) -> Result<(), AgentError> {
+    /// Notes an extraction, or what one that failed has cost. A session that goes on by now has
+    /// the same to extract, and notes it itself.
+    async fn note_extraction(&self, metadata: SessionMetadata) -> Result<(), AgentError> {
         let Some(slot) = self.slot.upgrade() else {
             return Ok(());
         };
@@ -145,10 +160,6 @@ impl SessionInner {
             return Ok(());
         };
         let journal = Arc::clone(&lock(&self.open.state).journal);
-        let metadata = SessionMetadata::MemoryCheckpoint {
-            through,
-            usage: None,
-        };
         journal
             .append_to_closed(SessionEventKind::Metadata { metadata })
             .await
@@ -232,6 +243,7 @@ impl SessionInner {
                 session_id: Arc::clone(&self.open.id),
                 message_count,
                 plugin_config: Arc::default(),
+                cancel: None,
             },
             self.open.core.hook_limit_with(&closing),
             |_| false,
@@ -251,6 +263,6 @@ impl SessionInner {
     }
 }
 
-fn has_a_fault() -> AgentError {
-    AgentError::internal("the close has a fault")
+fn panicked() -> AgentError {
+    AgentError::internal("closing the session panicked")
 }

@@ -177,6 +177,8 @@ impl Session {
     ///
     /// # Errors
     /// `STORAGE_ERROR` saying what could not be stored; the session is closed all the same.
+    /// `SESSION_BUSY` from inside a tool's call in this session, which the close would wait for:
+    /// nothing is closed then.
     pub async fn close(&self) -> Result<(), AgentError> {
         self.inner.close().await
     }

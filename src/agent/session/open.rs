@@ -18,7 +18,7 @@ use crate::agent::error::AgentError;
 use crate::agent::hook::SessionStart;
 use crate::agent::hook::registry;
 use crate::agent::journal::{Journal, guarded};
-use crate::agent::memory::manager::MemoryProgress;
+use crate::agent::memory::MemoryProgress;
 use crate::agent::provider::Usage;
 use crate::agent::storage::path::Path;
 use crate::agent::storage::{
@@ -177,7 +177,7 @@ impl Stored {
     }
 
     /// The events that the conversation goes on from.
-    fn visible(&self) -> impl Iterator<Item = &SessionEvent> {
+    fn visible(&self) -> impl DoubleEndedIterator<Item = &SessionEvent> {
         self.events
             .iter()
             .filter(|event| self.path.contains(event.index))
@@ -203,13 +203,12 @@ impl Stored {
         usage
     }
 
-    fn first_message(&self) -> Option<Arc<SessionEvent>> {
-        let first = self.visible().find(|event| event.is_user_message());
-        first.cloned().map(Arc::new)
+    fn first_message(&self) -> Option<&SessionEvent> {
+        self.visible().find(|event| event.is_user_message())
     }
 
-    /// Events that no extraction has seen.
-    fn fresh(&self) -> Vec<Arc<SessionEvent>> {
+    /// Events that no extraction of memories has seen.
+    fn fresh(&self) -> impl DoubleEndedIterator<Item = &SessionEvent> {
         let seen = self
             .metadata()
             .filter_map(|metadata| match metadata {
@@ -218,10 +217,7 @@ impl Stored {
             })
             .max();
         self.visible()
-            .filter(|event| seen.is_none_or(|seen| event.index > seen))
-            .cloned()
-            .map(Arc::new)
-            .collect()
+            .filter(move |event| seen.is_none_or(|seen| event.index > seen))
     }
 }
 
@@ -251,7 +247,7 @@ pub(crate) async fn resume(
     let message_count = u32::try_from(messages.count()).unwrap_or(u32::MAX);
     let namespace = namespace(&core, &overrides);
     let memory = core.memories.as_ref().map(|storage| {
-        MemoryProgress::new(storage, &namespace, stored.first_message(), stored.fresh())
+        MemoryProgress::restored(storage, &namespace, stored.first_message(), stored.fresh())
     });
     let (usage, stored_model) = (stored.usage(), stored.stored_model());
     let journal = journal(&core, &stored.id, next_index);
@@ -295,6 +291,7 @@ async fn open(
             session_id: Arc::clone(&parts.id),
             resumed,
             plugin_config: Arc::default(),
+            cancel: None,
         },
         core.hook_limit_with(ticket.contended()),
         |_| false,
@@ -313,7 +310,7 @@ async fn open(
         parts.work.memory = core
             .memories
             .as_ref()
-            .map(|storage| MemoryProgress::new(storage, &namespace, None, Vec::new()));
+            .map(|storage| MemoryProgress::new(storage, &namespace));
     }
     let context_tokens = parts.work.context.tokens();
     let open = Arc::new(OpenSession {

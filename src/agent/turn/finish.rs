@@ -80,6 +80,7 @@ impl TurnRun<'_> {
                 turn_id: Arc::clone(self.log.turn_id()),
                 assistant_output: output,
                 plugin_config: Arc::default(),
+                cancel: None,
             },
             self.core().hook_limit_with(&self.cancel),
             |_| false,
@@ -101,27 +102,21 @@ impl TurnRun<'_> {
     }
 
     /// A checkpoint is noted once it has ended: what a crash cuts off is extracted when the
-    /// session goes on.
+    /// session is resumed.
     async fn checkpoint_memories(&mut self) {
         let core = Arc::clone(self.core());
         let Some(memory) = &mut self.work.memory else {
             return;
         };
-        let extracted = memory.take_finished();
+        let ended = memory.take_finished();
         if memory.checkpoint_is_due(core.config.memory_checkpoint_interval) {
             memory.checkpoint(&core, &self.session.id, &self.model);
         }
-        if let Some(through) = extracted {
-            self.record(
-                None,
-                SessionEventKind::Metadata {
-                    metadata: SessionMetadata::MemoryCheckpoint {
-                        through,
-                        usage: None,
-                    },
-                },
-            )
-            .await;
+        let Some(extracted) = ended else { return };
+        self.work.usage += extracted.usage;
+        if let Some(metadata) = extracted.metadata() {
+            self.record(None, SessionEventKind::Metadata { metadata })
+                .await;
         }
     }
 }

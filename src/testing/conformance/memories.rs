@@ -1,6 +1,7 @@
 //! The rules of [`MemoryStorage`].
 
 use std::future::Future;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use super::rule::Rule;
@@ -40,6 +41,10 @@ where
     searching(fresh().await).await;
     any_query(fresh().await).await;
     at_once(fresh().await).await;
+}
+
+fn at_most(count: usize) -> NonZeroUsize {
+    NonZeroUsize::new(count).unwrap_or(NonZeroUsize::MIN)
 }
 
 fn at(time: u64, memory: Memory) -> Memory {
@@ -102,12 +107,15 @@ async fn upserting<S: MemoryStorage>(storage: S) {
     };
     rule.same(rule.got(storage.load("").await), vec![expected.clone()]);
     rule.same(
-        rule.got(storage.search("", "coffee", 5).await),
+        rule.got(storage.search("", "coffee", at_most(5)).await),
         vec![expected],
     );
 
     let rule = Rule("a search does not find what a memory said before");
-    rule.same(rule.got(storage.search("", "tea", 5).await), Vec::new());
+    rule.same(
+        rule.got(storage.search("", "tea", at_most(5)).await),
+        Vec::new(),
+    );
 }
 
 async fn order<S: MemoryStorage>(storage: S) {
@@ -143,7 +151,7 @@ async fn namespaces<S: MemoryStorage>(storage: S) {
             ids(&rule.got(storage.load(space).await)),
             vec![expected.as_str()],
         );
-        let found = rule.got(storage.search(space, "apple", 10).await);
+        let found = rule.got(storage.search(space, "apple", at_most(10)).await);
         rule.same(ids(&found), vec![expected.as_str()]);
     }
     rule.same(rule.got(storage.load("b").await), Vec::new());
@@ -166,7 +174,7 @@ async fn deleting<S: MemoryStorage>(storage: S) {
     rule.same(rule.got(storage.delete("a", "m1").await), false);
     rule.same(ids(&rule.got(storage.load("a").await)), vec!["m2"]);
     rule.same(
-        ids(&rule.got(storage.search("a", "apple", 5).await)),
+        ids(&rule.got(storage.search("a", "apple", at_most(5)).await)),
         vec!["m2"],
     );
 }
@@ -187,7 +195,7 @@ async fn searching<S: MemoryStorage>(storage: S) {
         ("杭州", "city"),
         ("明天杭州会下雨吗?", "city"),
     ] {
-        let found = rule.got(storage.search("", query, 3).await);
+        let found = rule.got(storage.search("", query, at_most(3)).await);
         rule.holds(
             ids(&found).contains(&expected),
             &format!("{query:?} does not find {expected:?} but {:?}", ids(&found)),
@@ -202,8 +210,8 @@ async fn searching<S: MemoryStorage>(storage: S) {
                 .await,
         );
     }
-    for limit in [0, 1, 7, 30, 100] {
-        let found = rule.got(storage.search("many", "apple apple", limit).await);
+    for limit in [1, 7, 30, 100] {
+        let found = rule.got(storage.search("many", "apple apple", at_most(limit)).await);
         rule.same(found.len(), limit.min(30));
         let mut distinct = ids(&found);
         distinct.sort_unstable();
@@ -217,7 +225,11 @@ async fn searching<S: MemoryStorage>(storage: S) {
             .upsert(memory("best", "many", "one apple and one yellow banana"))
             .await,
     );
-    let found = rule.got(storage.search("many", "apple yellow banana", 3).await);
+    let found = rule.got(
+        storage
+            .search("many", "apple yellow banana", at_most(3))
+            .await,
+    );
     rule.same(ids(&found).first(), Some(&"best"));
 }
 
@@ -252,11 +264,11 @@ async fn any_query<S: MemoryStorage>(storage: S) {
         "👩‍👩‍👧",
     ];
     for query in queries.into_iter().chain([long.as_str()]) {
-        let found = rule.got(storage.search("", query, 5).await);
+        let found = rule.got(storage.search("", query, at_most(5)).await);
         rule.holds(found.len() <= 1, "a memory is found more than once");
     }
     rule.same(
-        ids(&rule.got(storage.search("", &long, 5).await)),
+        ids(&rule.got(storage.search("", &long, at_most(5)).await)),
         vec!["m1"],
     );
 }

@@ -1,5 +1,7 @@
 //! Memories in SQLite, with a full-text index beside them.
 
+use std::num::NonZeroUsize;
+
 use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 use youyou_agent::{Memory, MemoryStorage, StorageError};
@@ -53,7 +55,7 @@ impl MemoryStorage for SqliteMemories {
         &self,
         namespace: &str,
         query: &str,
-        limit: usize,
+        limit: NonZeroUsize,
     ) -> Result<Vec<Memory>, StorageError> {
         let (namespace, query) = (namespace.to_owned(), query.to_owned());
         self.0
@@ -66,7 +68,7 @@ fn best(
     connection: &Connection,
     namespace: &str,
     query: &str,
-    limit: usize,
+    limit: NonZeroUsize,
 ) -> rusqlite::Result<Vec<Memory>> {
     let sql = format!("SELECT {COLUMNS} FROM memories m WHERE m.key = ?1 AND m.namespace = ?2");
     let mut statement = connection.prepare_cached(&sql)?;
@@ -77,7 +79,7 @@ fn best(
                 .optional()
                 .transpose()
         })
-        .take(limit)
+        .take(limit.get())
         .collect()
 }
 
