@@ -1,5 +1,7 @@
 //! Memories in PostgreSQL, with an index of their words.
 
+use std::num::NonZeroUsize;
+
 use async_trait::async_trait;
 use sqlx::postgres::PgRow;
 use sqlx::{PgPool, Row as _};
@@ -50,11 +52,11 @@ impl MemoryStorage for PostgresMemories {
         &self,
         namespace: &str,
         query: &str,
-        limit: usize,
+        limit: NonZeroUsize,
     ) -> Result<Vec<Memory>, StorageError> {
         let (namespace, query) = (namespace.to_owned(), query.to_owned());
         self.0
-            .aside(move |pool| search(pool, namespace, query, limit))
+            .aside(move |pool| search(pool, namespace, query, limit.get()))
             .await
     }
 }

@@ -1,5 +1,7 @@
 //! Memories in SQLite, with a full-text index beside them.
 
+use std::num::NonZeroUsize;
+
 use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 use youyou_agent::{Memory, MemoryStorage, StorageError};
@@ -58,11 +60,11 @@ impl MemoryStorage for SqliteMemories {
         &self,
         namespace: &str,
         query: &str,
-        limit: usize,
+        limit: NonZeroUsize,
     ) -> Result<Vec<Memory>, StorageError> {
         let (namespace, query) = (namespace.to_owned(), query.to_owned());
         self.0
-            .run(move |connection| best(connection, &namespace, &query, limit))
+            .run(move |connection| best(connection, &namespace, &query, limit.get()))
             .await
     }
 }

@@ -6,6 +6,7 @@
 )]
 
 use std::fs;
+use std::num::NonZeroUsize;
 use std::path::Path;
 
 use rusqlite::Connection;
@@ -40,10 +41,7 @@ async fn a_file_of_the_first_version_is_upgraded_with_everything_in_it_and_resum
     assert_eq!(pragma(&path, "user_version"), 2);
 
     let sessions = db.sessions();
-    let page = sessions
-        .list(None, std::num::NonZeroUsize::MAX)
-        .await
-        .unwrap();
+    let page = sessions.list(None, NonZeroUsize::MAX).await.unwrap();
     let row = |id: &str, title: &str, created: u64, updated: u64, count: u32| {
         let start = 1_700_000_000_000;
         SessionSummary::new(id, title, start + created, start + updated, count)
@@ -64,7 +62,10 @@ async fn a_file_of_the_first_version_is_upgraded_with_everything_in_it_and_resum
     assert_eq!(hits.first().unwrap().session_id, "login");
     let memories = db.memories();
     assert_eq!(memories.load("user").await.unwrap().len(), 3);
-    let found = memories.search("user", "我的猫叫什么", 1).await.unwrap();
+    let found = memories
+        .search("user", "我的猫叫什么", NonZeroUsize::MIN)
+        .await
+        .unwrap();
     assert_eq!(found.first().unwrap().id, "memory-1");
 
     // Nobody replaces what the first version wrote.

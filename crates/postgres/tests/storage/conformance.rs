@@ -14,6 +14,10 @@ use youyou_agent_postgres::{Postgres, PostgresOptions};
 use crate::server::{self, START};
 use crate::{fresh_schema, open, shared};
 
+fn at_most(count: usize) -> NonZeroUsize {
+    NonZeroUsize::new(count).unwrap()
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sessions_keep_every_rule() {
     let Some(server) = shared() else { return };
@@ -140,17 +144,20 @@ async fn memories_are_found_by_stems_rare_words_first() {
             .unwrap();
     }
     let question = "What did the user say about marzipan in the plan of the week?";
-    let found = memories.search("mine", question, 3).await.unwrap();
+    let found = memories.search("mine", question, at_most(3)).await.unwrap();
     let ids: Vec<&str> = found.iter().map(|memory| &*memory.id).collect();
     assert_eq!(ids, ["3", "39", "37"]);
-    let found = memories.search("mine", "plans of weeks", 50).await.unwrap();
+    let found = memories
+        .search("mine", "plans of weeks", at_most(50))
+        .await
+        .unwrap();
     assert_eq!(found.len(), 19);
     memories
         .upsert(memory("cat", "mine", "用户的猫叫汤圆"))
         .await
         .unwrap();
     let found = memories
-        .search("mine", "我的猫叫什么名字", 1)
+        .search("mine", "我的猫叫什么名字", at_most(1))
         .await
         .unwrap();
     assert_eq!(found.first().unwrap().id, "cat");
