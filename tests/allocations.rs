@@ -128,12 +128,7 @@ struct Verbose;
 #[async_trait]
 impl ToolHandler for Verbose {
     fn definition(&self) -> ToolDefinition {
-        ToolDefinition {
-            name: "verbose".into(),
-            description: "Tells every step.".into(),
-            parameters: json!({ "type": "object" }),
-            mutating: false,
-        }
+        ToolDefinition::new("verbose", "Tells every step.", json!({ "type": "object" }))
     }
 
     async fn call(&self, _: ToolInput, context: ToolContext) -> Result<ToolOutput, ToolError> {
