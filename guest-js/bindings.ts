@@ -123,7 +123,7 @@ export type AgentEvent = {
 	turnId: string,
 	/**  Milliseconds since the Unix epoch. */
 	timestamp: number,
-	/**  Number of the event; of a joined delta, the number of its last part. */
+	/**  Number of the event; of a coalesced delta, the number of its last part. */
 	sequence: number,
 } & AgentEventKind;
 
@@ -137,7 +137,7 @@ export type AgentEventKind =
 step: number; 
 /**  The text. */
 delta: string; 
-/**  Number of the first part; equal to `sequence` unless parts were joined. */
+/**  Number of the first part; equal to `sequence` unless parts were coalesced. */
 firstSequence: number } | 
 /**  A piece of the model's reasoning. */
 { type: "reasoningDelta"; 
@@ -145,7 +145,7 @@ firstSequence: number } |
 step: number; 
 /**  The text. */
 delta: string; 
-/**  Number of the first part; equal to `sequence` unless parts were joined. */
+/**  Number of the first part; equal to `sequence` unless parts were coalesced. */
 firstSequence: number } | 
 /**  A tool call begins, after the `BeforeToolUse` hooks. */
 { type: "toolCallStart"; 
@@ -157,7 +157,10 @@ callId: string;
 toolName: string; 
 /**  The arguments that are really used. */
 arguments: JsonValue } | 
-/**  A running tool reports progress. */
+/**
+ *  A running tool reports progress. Of each call the newest 32 messages are kept: a reader
+ *  that lags misses older ones, and their numbers are gaps.
+ */
 { type: "toolProgress"; 
 /**  The call. */
 callId: string; 
@@ -234,7 +237,16 @@ contextWindow: number } |
 /**  The turn was cancelled. Always last. */
 { type: "turnCancelled"; 
 /**  What the turn cost. */
-usage: Usage };
+usage: Usage } | 
+/**
+ *  A subscriber was so far behind that whole turns were dropped before it came to them: up
+ *  to this event's number, which is that of the last event of the last of these turns. What
+ *  was said in them is in the session's history. Only a
+ *  [`Subscription`](crate::Subscription) gives it, between turns; it is no event of its turn.
+ */
+{ type: "skipped"; 
+/**  How many events were dropped, deltas counted one by one. */
+events: number };
 
 /**  A part of a model's answer. */
 export type AssistantPart = 

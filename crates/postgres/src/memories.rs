@@ -1,5 +1,7 @@
 //! Memories in PostgreSQL, with an index of their words.
 
+use std::num::NonZeroUsize;
+
 use async_trait::async_trait;
 use sqlx::postgres::PgRow;
 use sqlx::{PgPool, Row as _};

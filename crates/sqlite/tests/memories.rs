@@ -1,6 +1,8 @@
 //! Memories are found by what a user asks.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+use std::num::NonZeroUsize;
+
 use tempfile::TempDir;
 use youyou_agent::MemoryStorage as _;
 use youyou_agent::testing::memory;
@@ -10,6 +12,10 @@ fn fresh() -> (TempDir, SqliteMemories) {
     let folder = tempfile::tempdir().unwrap();
     let db = Sqlite::open(folder.path().join("app.db")).unwrap();
     (folder, db.memories())
+}
+
+fn at_most(count: usize) -> NonZeroUsize {
+    NonZeroUsize::new(count).unwrap()
 }
 
 /// What is remembered, in three languages.
