@@ -16,16 +16,14 @@
 //! it, hand it to an [`AgentBuilder`], and add the rest when you miss it.
 //!
 //! # Dependencies
-//! What the examples use beside this crate; leave out what you do not need:
+//! What stands in the signatures here comes with this crate: [`async_trait`], [`schemars`],
+//! [`serde_json`] and [`CancellationToken`]. Beside it the examples use
 //! ```toml
-//! async-trait = "0.1"    # the registration traits are async
-//! futures-util = "0.3"   # streams: a provider's answer, the events of a turn
-//! schemars = "1"         # the schema of a typed tool
-//! serde = { version = "1", features = ["derive"] }
-//! serde_json = "1"
-//! tokio = { version = "1", features = ["macros", "rt-multi-thread"] }
-//! tokio-util = "0.7"     # CancellationToken
+//! futures-util = "0.3"   # reading a turn event by event
+//! serde = { version = "1", features = ["derive"] }   # arguments of typed tools
+//! tokio = { version = "1", features = ["macros", "rt-multi-thread"] }   # without Tauri
 //! ```
+//! `use youyou_agent::prelude::*;` brings the traits and the types that most apps name.
 //!
 //! # In a Tauri app
 //! `tauri::Builder::default().plugin(youyou_agent::init(builder))`, with `builder` an
@@ -95,7 +93,7 @@
 //!                 shown += delta.len();
 //!                 if shown > 10_000 {
 //!                     // What a stop button does. The events go on until `TurnCancelled`.
-//!                     turn.cancel();
+//!                     let _in_time = turn.cancel();
 //!                 }
 //!             }
 //!             AgentEventKind::ToolCallStart { tool_name, .. } => println!("[{tool_name} runs]"),
@@ -155,16 +153,25 @@ mod ipc;
 #[cfg(feature = "testing")]
 pub mod testing;
 
+/// What stands in the signatures of this crate, so that an app needs no version of its own.
+pub use async_trait::async_trait;
+pub use schemars;
+pub use serde_json;
+pub use tokio_util::sync::CancellationToken;
+
+pub mod prelude;
+
 pub use agent::builder::AgentBuilder;
 pub use agent::catalog::ModelEntry;
 pub use agent::compaction::CompactionOutcome;
-pub use agent::config::{AgentConfig, ResumeOptions, SessionConfig};
+pub use agent::config::{AgentConfig, ResumeOptions, SendOptions, SessionConfig};
 pub use agent::error::{AgentError, ErrorCode, ErrorOrigin};
 pub use agent::event::{AgentEvent, AgentEventKind, CompactionMethod, TurnStatus};
 pub use agent::event_log::{Coalescing, Subscription, Turn, TurnOutcome};
 pub use agent::hook::{
-    AfterToolUse, BeforeCompact, BeforeToolUse, Hook, HookError, HookOutcome, HookRegistry,
-    HookResult, OnFault, SessionEnd, SessionStart, Tap, TurnEnd, TurnStart, TurnStartChange,
+    AfterToolUse, BeforeCompact, BeforeToolUse, Hook, HookCall, HookError, HookOutcome,
+    HookRegistry, HookReport, HookResult, OnFault, SessionEnd, SessionStart, Tap, TurnEnd,
+    TurnOrigin, TurnStart, TurnStartChange,
 };
 pub use agent::memory::{Memory, MemoryStorage};
 pub use agent::message::{
@@ -178,7 +185,7 @@ pub use agent::provider::{
     PromptBlock, ProviderError, ProviderErrorKind, ReasoningEffort, ResponseFormat, StopReason,
     ToolSpec, Usage,
 };
-pub use agent::session::{SendOptions, Session, SessionInfo};
+pub use agent::session::{Session, SessionInfo};
 pub use agent::skill::{SkillDefinition, SkillInfo};
 pub use agent::storage::{
     CompactionRecord, EventPage, HeadMove, Interruption, ListPage, MessageStatus, PageRequest,
@@ -195,4 +202,4 @@ pub use agent::{Agent, ShutdownReport};
 #[doc(hidden)]
 pub use ipc::testing as ipc_testing;
 #[cfg(feature = "tauri")]
-pub use ipc::{AgentExt, PluginBuilder, init};
+pub use ipc::{AgentExt, PluginBuilder, init, init_with};

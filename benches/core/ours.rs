@@ -62,16 +62,12 @@ struct Echo(String);
 #[async_trait]
 impl ToolHandler for Echo {
     fn definition(&self) -> ToolDefinition {
-        ToolDefinition {
-            name: self.0.clone(),
-            description: "Gives back its text.".into(),
-            parameters: json!({
-                "type": "object",
-                "properties": { "text": { "type": "string" } },
-                "required": ["text"]
-            }),
-            mutating: false,
-        }
+        let parameters = json!({
+            "type": "object",
+            "properties": { "text": { "type": "string" } },
+            "required": ["text"]
+        });
+        ToolDefinition::new(&self.0, "Gives back its text.", parameters)
     }
 
     async fn call(&self, input: ToolInput, _: ToolContext) -> Result<ToolOutput, ToolError> {

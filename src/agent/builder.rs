@@ -85,29 +85,35 @@ impl AgentBuilder {
         }
     }
 
-    /// Registers a model provider; at least one is needed.
+    /// Registers a model provider, owned or in an `Arc`; at least one is needed.
     #[must_use]
-    pub fn provider(self, provider: impl ModelProvider) -> Self {
-        self.shared_provider(Arc::new(provider))
-    }
-
-    /// Registers a model provider that is used elsewhere, too.
-    #[must_use]
-    pub fn shared_provider(mut self, provider: Arc<dyn ModelProvider>) -> Self {
-        self.providers.push(provider);
+    pub fn provider(mut self, provider: impl ModelProvider) -> Self {
+        self.providers.push(Arc::new(provider));
         self
     }
 
-    /// Registers a tool: one of [`tool::typed`](crate::tool::typed), or any [`ToolHandler`].
+    /// Registers model providers of any types, in order.
     #[must_use]
-    pub fn tool(self, tool: impl ToolHandler) -> Self {
-        self.shared_tool(Arc::new(tool))
+    pub fn providers(
+        mut self,
+        providers: impl IntoIterator<Item = Arc<dyn ModelProvider>>,
+    ) -> Self {
+        self.providers.extend(providers);
+        self
     }
 
-    /// Registers a tool that is used elsewhere, too.
+    /// Registers a tool, owned or in an `Arc`: one of [`tool::typed`](crate::tool::typed), or any
+    /// [`ToolHandler`].
     #[must_use]
-    pub fn shared_tool(mut self, tool: Arc<dyn ToolHandler>) -> Self {
-        self.tools.push(tool);
+    pub fn tool(mut self, tool: impl ToolHandler) -> Self {
+        self.tools.push(Arc::new(tool));
+        self
+    }
+
+    /// Registers tools of any types.
+    #[must_use]
+    pub fn tools(mut self, tools: impl IntoIterator<Item = Arc<dyn ToolHandler>>) -> Self {
+        self.tools.extend(tools);
         self
     }
 
@@ -118,7 +124,7 @@ impl AgentBuilder {
         self
     }
 
-    /// Registers an agent plugin without a config (it gets null).
+    /// Registers an agent plugin, owned or in an `Arc`, without a config (it gets null).
     #[must_use]
     pub fn plugin(self, plugin: impl Plugin) -> Self {
         self.plugin_with_config(plugin, Value::Null)
@@ -126,41 +132,33 @@ impl AgentBuilder {
 
     /// Registers an agent plugin with its config.
     #[must_use]
-    pub fn plugin_with_config(self, plugin: impl Plugin, config: Value) -> Self {
-        self.shared_plugin(Arc::new(plugin), config)
-    }
-
-    /// Registers an agent plugin that is used elsewhere, too, with its config.
-    #[must_use]
-    pub fn shared_plugin(mut self, plugin: Arc<dyn Plugin>, config: Value) -> Self {
-        self.plugins.push((plugin, Arc::new(config)));
+    pub fn plugin_with_config(mut self, plugin: impl Plugin, config: Value) -> Self {
+        self.plugins.push((Arc::new(plugin), Arc::new(config)));
         self
     }
 
-    /// Registers the session storage; at most one.
+    /// Registers the session storage, owned or in an `Arc`; at most one.
     #[must_use]
-    pub fn session_storage(self, storage: impl SessionStorage) -> Self {
-        self.shared_session_storage(Arc::new(storage))
-    }
-
-    /// Registers a session storage that is used elsewhere, too.
-    #[must_use]
-    pub fn shared_session_storage(mut self, storage: Arc<dyn SessionStorage>) -> Self {
-        self.session_storages.push(storage);
+    pub fn session_storage(mut self, storage: impl SessionStorage) -> Self {
+        self.session_storages.push(Arc::new(storage));
         self
     }
 
-    /// Registers the memory storage; at most one.
+    /// Registers the memory storage, owned or in an `Arc`; at most one.
     #[must_use]
-    pub fn memory_storage(self, storage: impl MemoryStorage) -> Self {
-        self.shared_memory_storage(Arc::new(storage))
+    pub fn memory_storage(mut self, storage: impl MemoryStorage) -> Self {
+        self.memory_storages.push(Arc::new(storage));
+        self
     }
 
-    /// Registers a memory storage that is used elsewhere, too.
-    #[must_use]
-    pub fn shared_memory_storage(mut self, storage: Arc<dyn MemoryStorage>) -> Self {
-        self.memory_storages.push(storage);
-        self
+    /// The longest time the plugins can take in a build: each is initialised and applied and,
+    /// where a later one fails, shut down, all within `plugin_timeout_ms`.
+    #[cfg(feature = "tauri")]
+    pub(crate) fn plugins_limit(&self) -> Duration {
+        let calls = u64::try_from(self.plugins.len())
+            .unwrap_or(u64::MAX)
+            .saturating_mul(3);
+        Duration::from_millis(self.config.plugin_timeout_ms.saturating_mul(calls))
     }
 
     /// Checks everything, then initialises all plugins, then applies them. Called within a
@@ -175,7 +173,7 @@ impl AgentBuilder {
             AgentError::internal("AgentBuilder::build must be called within a tokio runtime")
         })?;
         self.config.validate()?;
-        let catalog = Catalog::new(self.providers)?;
+        let catalog = Catalog::new(self.providers, &runtime)?;
         let tools = ToolSet::new(self.tools)?;
         check_skills(&self.skills, &tools)?;
         check_plugins(&self.plugins)?;
@@ -187,6 +185,7 @@ impl AgentBuilder {
         let taps = start_plugins(&self.plugins, limit).await?;
         Ok(Agent::new(Core {
             notes: Arc::new(self.config.notes.clone()),
+            event_log: EventLog::new(self.config.event_log_limit_bytes),
             config: self.config,
             catalog,
             tools,
@@ -195,7 +194,6 @@ impl AgentBuilder {
             plugins: self.plugins.into_iter().map(|(plugin, _)| plugin).collect(),
             sessions,
             memories,
-            event_log: EventLog::new(),
             runtime,
             stopping: CancellationToken::new(),
             stopping_since: OnceLock::new(),
@@ -235,6 +233,12 @@ fn check_plugins(plugins: &[(Arc<dyn Plugin>, Arc<Value>)]) -> Result<(), AgentE
         let id = contain::call(|| plugin.id().to_owned()).map_err(|panicked| {
             AgentError::invalid_config("plugin", &format!("its id failed: {panicked}"))
         })?;
+        if id.trim().is_empty() {
+            return Err(AgentError::invalid_config(
+                "plugin",
+                "the id of a plugin must not be blank",
+            ));
+        }
         if !ids.insert(id.clone()) {
             return Err(AgentError::name_conflict("plugin", &id));
         }
@@ -253,12 +257,10 @@ fn at_most_one<S: ?Sized>(
 }
 
 fn check_models(config: &AgentConfig, catalog: &Catalog) -> Result<(), AgentError> {
-    let known = catalog.ids();
+    let known = catalog.seen_ids();
     if !known.contains(&config.default_model) {
-        return Err(AgentError::invalid_default_model(
-            &config.default_model,
-            &known,
-        ));
+        let error = AgentError::invalid_default_model(&config.default_model, &known);
+        return Err(catalog.naming_the_silent(error));
     }
     let optional = [
         ("compact_model", &config.compact_model),
@@ -310,7 +312,13 @@ async fn start_plugins(
             }
         }
     }
-    Ok(hooks.into_taps())
+    match hooks.into_taps() {
+        Ok(taps) => Ok(taps),
+        Err(error) => {
+            shut_down(&initialized, limit, None).await;
+            Err(error)
+        }
+    }
 }
 
 /// Runs the synchronous `apply` where it may block, so that its limit holds.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::AgentError;
 use super::notes::Notes;
+use super::provider::{ReasoningEffort, ResponseFormat};
 
 /// Most sessions that can be open at a time.
 const MAX_OPEN_SESSIONS: u32 = 64;
@@ -99,6 +100,9 @@ pub struct AgentConfig {
     /// Longest response of a model, in bytes of text, reasoning and arguments; a longer one is
     /// cut there, kept, and told by the stop reason `Length`. Default 33,554,432.
     pub response_limit_bytes: usize,
+    /// What the events of ended turns may take in memory, in bytes, roughly: they are kept for late
+    /// and for slow subscribers. Above it the oldest turns are dropped. Default 67,108,864.
+    pub event_log_limit_bytes: usize,
     /// How many sessions can be open at a time, 1 to 64. Default 1.
     pub max_open_sessions: u32,
     /// The fixed words that the model reads.
@@ -146,6 +150,7 @@ impl AgentConfig {
             tool_output_limit_bytes: 1_048_576,
             tool_arguments_limit_bytes: 4_194_304,
             response_limit_bytes: 33_554_432,
+            event_log_limit_bytes: 67_108_864,
             max_open_sessions: 1,
             notes: Notes::default(),
             tool_definitions_in_prompt: true,
@@ -188,6 +193,7 @@ impl AgentConfig {
                 self.tool_arguments_limit_bytes as u64,
             ),
             ("response_limit_bytes", self.response_limit_bytes as u64),
+            ("event_log_limit_bytes", self.event_log_limit_bytes as u64),
             ("max_open_sessions", u64::from(self.max_open_sessions)),
         ];
         match at_least_one.iter().find(|(_, value)| *value == 0) {
@@ -252,4 +258,50 @@ pub struct ResumeOptions {
     /// Closes the open session first instead of failing with `SESSION_BUSY`.
     #[cfg_attr(feature = "bindings", specta(optional))]
     pub replace: bool,
+}
+
+/// What a message is sent with. Everything is optional.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+pub struct SendOptions {
+    /// A model for this and later turns.
+    #[cfg_attr(feature = "bindings", specta(optional))]
+    pub model_id: Option<String>,
+    /// Sampling temperature of this turn.
+    #[cfg_attr(feature = "bindings", specta(optional))]
+    pub temperature: Option<f32>,
+    /// Upper limit of each answer of this turn, in tokens.
+    #[cfg_attr(feature = "bindings", specta(optional))]
+    pub max_tokens: Option<u32>,
+    /// How much the model should reason in this turn.
+    #[cfg_attr(feature = "bindings", specta(optional))]
+    pub reasoning_effort: Option<ReasoningEffort>,
+    /// The shape each answer of this turn must have.
+    #[cfg_attr(feature = "bindings", specta(optional))]
+    pub response_format: Option<ResponseFormat>,
+}
+
+impl SendOptions {
+    /// # Errors
+    /// `INVALID_INPUT` naming the first option whose value no model takes.
+    pub(crate) fn check(&self) -> Result<(), AgentError> {
+        let refused = |option: &str, reason: &str| {
+            Err(AgentError::invalid_input(format!("{option} {reason}")))
+        };
+        if let Some(temperature) = self.temperature
+            && !(temperature.is_finite() && temperature >= 0.0)
+        {
+            return refused("temperature", "must be a number of at least 0");
+        }
+        if self.max_tokens == Some(0) {
+            return refused("max_tokens", "must be at least 1");
+        }
+        if let Some(format) = &self.response_format
+            && !format.schema.is_object()
+        {
+            return refused("response_format", "needs a schema that is a JSON object");
+        }
+        Ok(())
+    }
 }

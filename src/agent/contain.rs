@@ -23,7 +23,18 @@ use super::error::AgentError;
 pub(crate) struct Panicked(String);
 
 impl Panicked {
-    pub(crate) fn from_payload(payload: &(dyn Any + Send)) -> Self {
+    /// Takes the text out of a panic's payload and drops the rest, which is foreign code, too.
+    pub(crate) fn from_payload(payload: Box<dyn Any + Send>) -> Self {
+        let this = Self::read(&*payload);
+        if let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+            // A payload that panics when it is dropped gave another one: no end is promised
+            // there, so that one is never dropped.
+            std::mem::forget(second);
+        }
+        this
+    }
+
+    fn read(payload: &(dyn Any + Send)) -> Self {
         let text = payload
             .downcast_ref::<&str>()
             .map(|text| (*text).to_owned())
@@ -43,7 +54,7 @@ pub(crate) enum Failure {
 
 /// Calls foreign code that answers at once.
 pub(crate) fn call<T>(run: impl FnOnce() -> T) -> Result<T, Panicked> {
-    catch_unwind(AssertUnwindSafe(run)).map_err(|payload| Panicked::from_payload(&*payload))
+    catch_unwind(AssertUnwindSafe(run)).map_err(Panicked::from_payload)
 }
 
 /// Awaits foreign code. The future may panic when it is made, hence the closure, and when it
@@ -69,7 +80,7 @@ struct Held<'a, F>(Pin<&'a mut Option<F>>);
 impl<F> Drop for Held<'_, F> {
     fn drop(&mut self) {
         if let Err(panicked) = call(|| self.0.set(None)) {
-            tracing::warn!("a future has a fault when it is dropped: {panicked}");
+            tracing::warn!("dropping a future failed: {panicked}");
         }
     }
 }
@@ -109,8 +120,8 @@ pub(crate) async fn spawned<T: Send + 'static>(
         Ok(answer) => answer,
         Err(stopped) => Err(match stopped.try_into_panic() {
             Ok(payload) => {
-                let panicked = Panicked::from_payload(&*payload);
-                AgentError::internal(format!("the agent has a fault: {panicked}"))
+                let panicked = Panicked::from_payload(payload);
+                AgentError::internal(format!("the agent failed: {panicked}"))
             }
             Err(_) => AgentError::agent_shut_down(),
         }),

@@ -48,6 +48,13 @@ pub(crate) struct Core {
     pub(crate) left_out: Mutex<Vec<String>>,
 }
 
+impl Drop for Core {
+    /// The last handle of the agent is gone: subscribers must not wait for more.
+    fn drop(&mut self) {
+        self.event_log.close();
+    }
+}
+
 impl Core {
     /// # Errors
     /// `AGENT_SHUT_DOWN`.

@@ -27,7 +27,7 @@ pub struct AgentEvent {
     /// Milliseconds since the Unix epoch.
     #[cfg_attr(feature = "bindings", specta(type = u32))]
     pub timestamp: u64,
-    /// Number of the event; of a joined delta, the number of its last part.
+    /// Number of the event; of a coalesced delta, the number of its last part.
     #[cfg_attr(feature = "bindings", specta(type = u32))]
     pub sequence: u64,
     /// What happened.
@@ -53,7 +53,7 @@ pub enum AgentEventKind {
         step: u32,
         /// The text.
         delta: String,
-        /// Number of the first part; equal to `sequence` unless parts were joined.
+        /// Number of the first part; equal to `sequence` unless parts were coalesced.
         #[cfg_attr(feature = "bindings", specta(type = u32))]
         first_sequence: u64,
     },
@@ -63,7 +63,7 @@ pub enum AgentEventKind {
         step: u32,
         /// The text.
         delta: String,
-        /// Number of the first part; equal to `sequence` unless parts were joined.
+        /// Number of the first part; equal to `sequence` unless parts were coalesced.
         #[cfg_attr(feature = "bindings", specta(type = u32))]
         first_sequence: u64,
     },
@@ -81,7 +81,8 @@ pub enum AgentEventKind {
         #[cfg_attr(feature = "bindings", specta(type = crate::agent::json::JsonValue))]
         arguments: Arc<Value>,
     },
-    /// A running tool reports progress.
+    /// A running tool reports progress. Of each call the newest 32 messages are kept: a reader
+    /// that lags misses older ones, and their numbers are gaps.
     ToolProgress {
         /// The call.
         #[cfg_attr(feature = "bindings", specta(type = String))]
@@ -158,8 +159,8 @@ pub enum AgentEventKind {
         status: TurnStatus,
         /// Why it failed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        #[cfg_attr(feature = "bindings", specta(optional))]
-        error: Option<AgentError>,
+        #[cfg_attr(feature = "bindings", specta(optional, type = Option<AgentError>))]
+        error: Option<Box<AgentError>>,
         /// Why the model stopped in the turn's last response, if the provider said so. An
         /// answer that was cut by a limit, filtered or refused completes its turn: look here
         /// before you take it for a whole one.
@@ -183,6 +184,15 @@ pub enum AgentEventKind {
     TurnCancelled {
         /// What the turn cost.
         usage: Usage,
+    },
+    /// A subscriber was so far behind that whole turns were dropped before it came to them: up
+    /// to this event's number, which is that of the last event of the last of these turns. What
+    /// was said in them is in the session's history. Only a
+    /// [`Subscription`](crate::Subscription) gives it, between turns; it is no event of its turn.
+    Skipped {
+        /// How many events were dropped, deltas counted one by one.
+        #[cfg_attr(feature = "bindings", specta(type = u32))]
+        events: u64,
     },
 }
 

@@ -6,9 +6,11 @@
 // Requirements: 3.6 SessionStorage, storage down; 6.2 Session, cancel.
 
 use std::collections::VecDeque;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::num::NonZeroUsize;
+use std::pin::pin;
 use std::sync::{Arc, Mutex};
+use std::task::Poll;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -33,6 +35,8 @@ pub(crate) struct Journal {
     session_id: Arc<str>,
     storage: Option<Arc<dyn SessionStorage>>,
     limit: Duration,
+    /// Index of the first event that this process writes.
+    first_own: u64,
     state: Mutex<State>,
     /// Held while a batch is being written, so that batches never overtake each other.
     writing: Arc<tokio::sync::Mutex<()>>,
@@ -76,6 +80,7 @@ impl Journal {
             session_id: Arc::clone(session_id),
             storage,
             limit,
+            first_own: next_index,
             state: Mutex::new(State {
                 next_index,
                 ..State::default()
@@ -123,7 +128,8 @@ impl Journal {
         })
     }
 
-    /// Writes what a turn begins with, or what is asked for between turns: all or nothing.
+    /// Writes what a turn begins with, or what is asked for between turns: all or nothing. With
+    /// it goes an event that is stored already and has changed. Returns the new events.
     ///
     /// # Errors
     /// `STORAGE_ERROR`; nothing is kept, and the same can be written again.
@@ -131,9 +137,10 @@ impl Journal {
         self: &Arc<Self>,
         turn_id: &Arc<str>,
         kinds: Vec<SessionEventKind>,
+        rewritten: Option<Arc<SessionEvent>>,
         cancel: &CancellationToken,
     ) -> Result<Vec<Arc<SessionEvent>>, AgentError> {
-        until_cancelled(cancel, self.write_first_now(turn_id, kinds))
+        until_cancelled(cancel, self.write_first_now(turn_id, kinds, rewritten))
             .await
             .unwrap_or_else(|| Err(hung()))
     }
@@ -142,6 +149,7 @@ impl Journal {
         self: &Arc<Self>,
         turn_id: &Arc<str>,
         kinds: Vec<SessionEventKind>,
+        rewritten: Option<Arc<SessionEvent>>,
     ) -> Result<Vec<Arc<SessionEvent>>, AgentError> {
         let writing = self.writing.lock().await;
         if self.closed.is_cancelled() {
@@ -150,21 +158,26 @@ impl Journal {
         }
         self.write_backlog().await?;
         let next_index = lock(&self.state).next_index;
-        let batch: Vec<SessionEvent> = (next_index..)
+        // One that another process wrote cannot be replaced: the change holds here alone.
+        let rewritten = rewritten.filter(|event| event.index >= self.first_own);
+        let new = (next_index..)
             .zip(kinds)
-            .map(|(index, kind)| SessionEvent {
-                index,
-                timestamp: now_ms(),
-                turn_id: Arc::clone(turn_id),
-                kind,
-            })
-            .collect();
+            .map(|(index, kind)| SessionEvent::new(index, now_ms(), Arc::clone(turn_id), kind));
+        let changed = rewritten.as_deref().cloned();
+        let batch: Vec<SessionEvent> = changed.into_iter().chain(new).collect();
         self.append(&batch).await?;
         drop(writing);
+        let new = batch.into_iter().skip(usize::from(rewritten.is_some()));
+        let events: Vec<Arc<SessionEvent>> = new.map(Arc::new).collect();
         let mut state = lock(&self.state);
-        state.next_index += batch.len() as u64;
-        let events: Vec<Arc<SessionEvent>> = batch.into_iter().map(Arc::new).collect();
+        state.next_index += events.len() as u64;
         if self.storage.is_none() {
+            if let Some(changed) = rewritten {
+                let mut kept = state.kept.iter_mut();
+                if let Some(known) = kept.find(|event| event.index == changed.index) {
+                    *known = changed;
+                }
+            }
             state.kept.extend(events.iter().cloned());
         }
         Ok(events)
@@ -280,7 +293,7 @@ impl Journal {
     /// # Errors
     /// `STORAGE_ERROR`.
     pub(crate) async fn append_to_closed(&self, kind: SessionEventKind) -> Result<(), AgentError> {
-        let Some(storage) = &self.storage else {
+        let Some(storage) = self.storage.as_deref() else {
             return Ok(());
         };
         let event = self.event(&"".into(), None, kind);
@@ -354,7 +367,7 @@ impl Journal {
     }
 
     async fn append(&self, batch: &[SessionEvent]) -> Result<(), AgentError> {
-        let Some(storage) = &self.storage else {
+        let Some(storage) = self.storage.as_deref() else {
             return Ok(());
         };
         if let Some(conflict) = &lock(&self.state).conflict {
@@ -386,10 +399,16 @@ async fn until_cancelled<T>(
     cancel: &CancellationToken,
     write: impl Future<Output = T>,
 ) -> Option<T> {
-    let hangs = async {
+    let mut write = pin!(write);
+    // Most writes are done at once, and cost neither a timer nor room for one.
+    let first = poll_fn(|context| Poll::Ready(write.as_mut().poll(context)));
+    if let Poll::Ready(written) = first.await {
+        return Some(written);
+    }
+    let hangs = Box::pin(async {
         cancel.cancelled().await;
         tokio::time::sleep(CANCEL_GRACE).await;
-    };
+    });
     tokio::select! {
         biased;
         written = write => Some(written),

@@ -55,7 +55,7 @@ use shutdown::Shutdown;
 use skill::SkillInfo;
 use storage::{ListPage, SessionSummary};
 use stored::{HistoryPage, Stored};
-use tool::ToolInfo;
+use tool::{ToolInfo, inside};
 
 pub use shutdown::ShutdownReport;
 
@@ -85,9 +85,11 @@ impl Agent {
     /// Creates a session.
     ///
     /// # Errors
-    /// `SESSION_BUSY` while another is open or being opened, unless `replace` is set;
-    /// `MODEL_NOT_SUPPORTED`; `HOOK_ABORTED`; `AGENT_SHUT_DOWN`.
+    /// `SESSION_BUSY` while another is open or being opened, unless `replace` is set, and from
+    /// inside a tool's call in the session that would be replaced; `MODEL_NOT_SUPPORTED`;
+    /// `HOOK_ABORTED`; `AGENT_SHUT_DOWN`.
     pub async fn create_session(&self, config: SessionConfig) -> Result<Session, AgentError> {
+        self.check_replaceable(config.replace)?;
         let this = self.clone();
         self.run(async move {
             let id = config
@@ -106,8 +108,8 @@ impl Agent {
     /// [`Session::retry_turn`] does that.
     ///
     /// # Errors
-    /// `SESSION_BUSY` while one is open or being opened, unless `replace` is set;
-    /// `SESSION_NOT_FOUND`, also when no session storage is registered;
+    /// `SESSION_BUSY` while one is open or being opened, unless `replace` is set, and from inside
+    /// a tool's call in the session that would be replaced; `SESSION_NOT_FOUND`, also when no session storage is registered;
     /// `MODEL_NOT_SUPPORTED` when its model is gone and no other is named; `STORAGE_ERROR`;
     /// `HOOK_ABORTED`; `AGENT_SHUT_DOWN`. Nothing is opened then.
     pub async fn resume_session(
@@ -115,6 +117,7 @@ impl Agent {
         session_id: &str,
         options: ResumeOptions,
     ) -> Result<Session, AgentError> {
+        self.check_replaceable(options.replace)?;
         let this = self.clone();
         let session_id: Arc<str> = session_id.into();
         self.run(async move {
@@ -206,7 +209,8 @@ impl Agent {
             .await
     }
 
-    /// The models that can be used right now.
+    /// The models that can be used right now. A provider that does not answer within half a
+    /// second has those that it named before; nobody waits for it again until it has answered.
     #[must_use]
     pub fn models(&self) -> Vec<ModelEntry> {
         self.core.catalog.entries()
@@ -224,7 +228,9 @@ impl Agent {
         self.core.skills.infos()
     }
 
-    /// A further reader of a running turn or of one of the last eight, from its start.
+    /// A further reader of a running turn or of one of the last eight, from its start. Ended
+    /// turns are forgotten earlier where they take more than
+    /// [`event_log_limit_bytes`](crate::AgentConfig::event_log_limit_bytes).
     #[must_use]
     pub fn turn(&self, turn_id: &str) -> Option<Turn> {
         let log = self.core.event_log.turn(turn_id)?;
@@ -234,7 +240,7 @@ impl Agent {
         }
     }
 
-    /// The events of all turns of all sessions, from now on.
+    /// The events of all turns of all sessions, from now on until the shutdown.
     #[must_use]
     pub fn subscribe(&self) -> Subscription {
         self.core.event_log.subscribe()
@@ -243,14 +249,44 @@ impl Agent {
     /// Ends everything: closes the session, then shuts the plugins down in reverse order,
     /// all within `shutdown_timeout_ms`. What does not fit is skipped and reported. Safe to
     /// call twice and during use; afterwards every call answers `AGENT_SHUT_DOWN`.
+    ///
+    /// From inside a tool's call it begins and returns at once, with a report that says so: it
+    /// goes on when the tool has returned.
     pub async fn shutdown(&self) -> ShutdownReport {
-        self.shutdown.run(&self.core, &self.slot).await
+        let asking = self
+            .slot
+            .current()
+            .and_then(|session| inside::tool_of(&session.open.id));
+        let shutdown = self.shutdown.begin(&self.core, &self.slot);
+        match asking {
+            None => shutdown.await,
+            Some(tool) => ShutdownReport {
+                problems: vec![format!(
+                    "the tool \"{tool}\" began the shutdown from inside its own call, so its end cannot be awaited here; it goes on when the tool has returned"
+                )],
+            },
+        }
+    }
+
+    /// # Errors
+    /// `AGENT_SHUT_DOWN`.
+    #[cfg(feature = "tauri")]
+    pub(crate) fn check_running(&self) -> Result<(), AgentError> {
+        self.core.check_running()
     }
 
     /// Time limit of the whole shutdown.
     #[cfg(feature = "tauri")]
     pub(crate) fn shutdown_limit(&self) -> std::time::Duration {
         std::time::Duration::from_millis(self.core.config.shutdown_timeout_ms)
+    }
+
+    /// A tool that replaced its own session would wait for its own call.
+    fn check_replaceable(&self, replace: bool) -> Result<(), AgentError> {
+        match self.slot.current().filter(|_| replace) {
+            Some(session) => inside::refuse(&session.open.id, "replace its session"),
+            None => Ok(()),
+        }
     }
 
     fn stored(&self) -> Stored<'_> {

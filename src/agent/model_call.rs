@@ -56,7 +56,7 @@ impl ModelCall {
         };
         // A token of its own: a provider that fires it cancels no turn.
         let token = cancel.child_token();
-        let mut starting = std::pin::pin!(contain::future(|| provider.chat(request, token)));
+        let mut starting = std::pin::pin!(contain::future(|| (**provider).chat(request, token)));
         let started = poll_fn(|context| {
             if cancelled.as_mut().poll(context).is_ready() {
                 return Poll::Ready(Err(Next::Cancelled));

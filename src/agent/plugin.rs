@@ -1,4 +1,6 @@
-//! Agent plugins: who may tap into the hooks, and their life cycle (chapters 3.4 and 5.6).
+//! Agent plugins: who may tap into the hooks, and their life cycle.
+
+// Requirements: 3.4 Plugin.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,6 +10,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::contain;
+use super::error::caller_error;
 use super::hook::HookRegistry;
 
 /// A plugin of the agent (not a Tauri plugin): a set of hook handlers with a life cycle.
@@ -147,20 +150,38 @@ pub trait Plugin: Send + Sync + 'static {
     }
 }
 
-/// Why a plugin failed.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub struct PluginError {
-    /// What failed.
-    pub message: String,
+#[async_trait]
+impl<T: Plugin + ?Sized> Plugin for Arc<T> {
+    fn id(&self) -> &str {
+        (**self).id()
+    }
+
+    fn display_name(&self) -> &str {
+        (**self).display_name()
+    }
+
+    fn description(&self) -> &str {
+        (**self).description()
+    }
+
+    async fn initialize(&self, config: Arc<Value>) -> Result<(), PluginError> {
+        (**self).initialize(config).await
+    }
+
+    fn apply(&self, hooks: &mut HookRegistry) -> Result<(), PluginError> {
+        (**self).apply(hooks)
+    }
+
+    async fn shutdown(&self) -> Result<(), PluginError> {
+        (**self).shutdown().await
+    }
 }
 
-impl PluginError {
-    /// A failure with a message.
-    pub fn new(message: impl std::fmt::Display) -> Self {
-        Self {
-            message: message.to_string(),
-        }
+caller_error! {
+    /// Why a plugin failed.
+    PluginError {
+        /// What failed.
+        message
     }
 }
 
@@ -170,7 +191,7 @@ pub(crate) fn id_of(plugin: &Arc<dyn Plugin>) -> String {
 }
 
 /// Shuts plugins down in reverse order, each within `limit` and all before `deadline`.
-/// Answers what went wrong.
+/// Returns what went wrong.
 pub(crate) async fn shut_down(
     plugins: &[Arc<dyn Plugin>],
     limit: Duration,

@@ -1,4 +1,6 @@
-//! What is tried again, when, and how long to wait (chapter 5.1).
+//! What is tried again, when, and how long to wait.
+
+// Requirements: 5.1 Turn loop, automatic retry.
 
 use std::time::Duration;
 
@@ -53,6 +55,7 @@ fn backoff(attempt: u32, config: &AgentConfig) -> u64 {
 /// Within 10 % around the delay, so that clients do not come back all at once.
 fn jittered(delay_ms: u64) -> u64 {
     let [random, ..] = *uuid::Uuid::new_v4().as_bytes();
-    let spread = delay_ms / 5;
-    delay_ms - delay_ms / 10 + spread * u64::from(random) / 255
+    let spread = u128::from(delay_ms / 5) * u128::from(random) / 255;
+    let spread = u64::try_from(spread).unwrap_or(u64::MAX);
+    (delay_ms - delay_ms / 10).saturating_add(spread)
 }

@@ -24,7 +24,12 @@ pub struct ShutdownReport {
 pub(crate) struct Shutdown(Mutex<Option<watch::Receiver<Option<ShutdownReport>>>>);
 
 impl Shutdown {
-    pub(crate) async fn run(&self, core: &Arc<Core>, slot: &Arc<Slot>) -> ShutdownReport {
+    /// Begins the shutdown, unless that was done. The future waits for its end.
+    pub(crate) fn begin(
+        &self,
+        core: &Arc<Core>,
+        slot: &Arc<Slot>,
+    ) -> impl Future<Output = ShutdownReport> + use<> {
         let mut done = {
             let mut begun = lock(&self.0);
             match &*begun {
@@ -44,11 +49,13 @@ impl Shutdown {
                 }
             }
         };
-        match done.wait_for(Option::is_some).await {
-            Ok(report) => report.clone().unwrap_or_default(),
-            Err(_) => ShutdownReport {
-                problems: vec!["the shutdown was cut off with its runtime".to_owned()],
-            },
+        async move {
+            match done.wait_for(Option::is_some).await {
+                Ok(report) => report.clone().unwrap_or_default(),
+                Err(_) => ShutdownReport {
+                    problems: vec!["the shutdown was cut off with its runtime".to_owned()],
+                },
+            }
         }
     }
 }
@@ -75,6 +82,7 @@ async fn shut_down_now(core: &Arc<Core>, slot: &Arc<Slot>) -> ShutdownReport {
     }
     problems.append(&mut lock(&core.left_out));
     slot.seal();
+    core.event_log.close();
     core.taps.retire();
     let limit = Duration::from_millis(core.config.plugin_timeout_ms);
     problems.extend(shut_down(&core.plugins, limit, Some(deadline)).await);

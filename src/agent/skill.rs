@@ -126,14 +126,12 @@ impl SkillSet {
         let Some(text) = first else {
             return Ok(None);
         };
-        if text.starts_with("//") {
-            // `//x` is the escape; `// x` and `///` are no names and stay as they are.
-            if text.chars().nth(2).is_some_and(is_name_char) {
-                text.remove(0);
-            }
+        if self.skills.is_empty() {
             return Ok(None);
         }
-        if self.skills.is_empty() {
+        // `//x` is the escape of `/x`; `//TODO: later` and `///` name no skill and stay.
+        if text.get(1..).and_then(split_call).is_some() && text.starts_with("//") {
+            text.remove(0);
             return Ok(None);
         }
         let Some((name, _)) = split_call(text) else {
@@ -163,6 +161,9 @@ impl SkillSet {
 
     /// At most three names within a third of the name's length, nearest first.
     fn nearest(&self, name: &str) -> Vec<&str> {
+        if name.len() > LONGEST_COMPARED {
+            return Vec::new();
+        }
         let mut near: Vec<(usize, &str)> = self
             .skills
             .iter()
@@ -176,6 +177,9 @@ impl SkillSet {
         near.into_iter().map(|(_, known)| known).collect()
     }
 }
+
+/// Longest name, in bytes, that similar names are looked for.
+const LONGEST_COMPARED: usize = 200;
 
 /// Whether a skill may have this name.
 pub(crate) fn is_legal_name(name: &str) -> bool {

@@ -48,7 +48,7 @@ impl Stored<'_> {
         cursor: Option<&str>,
         limit: Option<NonZeroUsize>,
     ) -> Result<ListPage, AgentError> {
-        let Some(storage) = &self.core.sessions else {
+        let Some(storage) = self.core.sessions.as_deref() else {
             return Ok(ListPage::default());
         };
         let limit = page_limit(limit);
@@ -59,7 +59,7 @@ impl Stored<'_> {
     }
 
     pub(crate) async fn find(&self, query: &str) -> Result<Vec<SessionSummary>, AgentError> {
-        let Some(storage) = &self.core.sessions else {
+        let Some(storage) = self.core.sessions.as_deref() else {
             return Ok(Vec::new());
         };
         if query.trim().is_empty() {
@@ -78,7 +78,7 @@ impl Stored<'_> {
             // Set first: a first write that is under way must not bring the old title back.
             session.open.rename(&title);
         }
-        let stored = match &self.core.sessions {
+        let stored = match self.core.sessions.as_deref() {
             None => false,
             Some(storage) => {
                 let doing = "renaming the session failed";
@@ -103,7 +103,7 @@ impl Stored<'_> {
             ));
         };
         let missing = || AgentError::session_not_found(session_id);
-        let storage = self.core.sessions.as_ref().ok_or_else(missing)?;
+        let storage = self.core.sessions.as_deref().ok_or_else(missing)?;
         let doing = "deleting the session failed";
         let existed = guarded(self.core.storage_limit(), doing, || {
             storage.delete(session_id)
@@ -144,7 +144,7 @@ impl Stored<'_> {
         session_id: &str,
         request: PageRequest,
     ) -> Result<Option<EventPage>, AgentError> {
-        let Some(storage) = &self.core.sessions else {
+        let Some(storage) = self.core.sessions.as_deref() else {
             return Ok(None);
         };
         let (limit, doing) = (self.core.storage_limit(), "loading the history failed");

@@ -62,14 +62,16 @@ fn kind(kind: &AgentEventKind) -> &'static str {
         AgentEventKind::Error { .. } => "error",
         AgentEventKind::TurnComplete { .. } => "turnComplete",
         AgentEventKind::TurnCancelled { .. } => "turnCancelled",
+        AgentEventKind::Skipped { .. } => "skipped",
     }
 }
 
 /// Asserts what holds for the events of any whole turns, in the order they came.
 ///
-/// - `sequence` rises strictly, joined deltas counted from their first part.
+/// - `sequence` rises strictly, coalesced deltas counted from their first part.
 /// - `TurnStarted` is first and a terminal event last, each exactly once per turn, and
 ///   turns do not overlap.
+/// - `Skipped` stands between turns, in place of turns that are not there.
 /// - Each `ToolCallStart` has exactly one `ToolCallEnd`, later and in the same turn; there
 ///   is no end or progress without a start.
 ///
@@ -137,6 +139,13 @@ impl Check {
 
     fn turn(&mut self, event: &AgentEvent) {
         let turn_id = &event.turn_id;
+        if let AgentEventKind::Skipped { .. } = event.kind {
+            if self.turn.is_some() {
+                self.report(event, "it comes within a turn");
+            }
+            self.ended.insert(Arc::clone(turn_id));
+            return;
+        }
         if self.ended.contains(turn_id) {
             self.report(event, "it comes after the terminal event of its turn");
         } else if self.turn.as_ref() == Some(turn_id) {

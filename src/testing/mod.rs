@@ -8,7 +8,8 @@
 //! - Storages in memory, [`InMemorySessions`] and [`InMemoryMemories`], and faults around any
 //!   storage: [`FaultySessions`] and [`FaultyMemories`].
 //! - Is my storage right? [`session_storage_conformance`], [`session_storage_durability`],
-//!   [`session_storage_skips_unreadable`] and [`memory_storage_conformance`].
+//!   [`session_storage_skips_unreadable`], [`session_storage_two_writers`] and
+//!   [`memory_storage_conformance`].
 //! - Events: [`collect`], [`text_of`], [`kinds`], [`assert_event_invariants`]; and after every
 //!   fault the question whether the session still lives: [`epilogue()`].
 //!
@@ -71,7 +72,7 @@ mod transcript;
 pub use calls::CallLog;
 pub use conformance::{
     memory_storage_conformance, session_storage_conformance, session_storage_durability,
-    session_storage_skips_unreadable,
+    session_storage_skips_unreadable, session_storage_two_writers,
 };
 pub use epilogue::{assert_answers, epilogue};
 pub use events::{

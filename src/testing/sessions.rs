@@ -55,6 +55,8 @@ struct Stored {
 struct Record {
     /// Absent where it cannot be read.
     event: Option<SessionEvent>,
+    /// Whether it counts as a message, also when it cannot be read any more.
+    is_message: bool,
     writer: u64,
 }
 
@@ -104,8 +106,8 @@ impl InMemorySessions {
         lock(&self.sessions).keys().cloned().collect()
     }
 
-    /// Makes a record unreadable: loading leaves it out and counts it, until it is written
-    /// again. Returns whether it was there.
+    /// Makes a record unreadable: loading leaves it out and counts it, and only
+    /// [`preload`](Self::preload) writes over it. Returns whether it could be read before.
     pub fn corrupt(&self, session_id: &str, index: u64) -> bool {
         let mut sessions = lock(&self.sessions);
         let record = sessions
@@ -133,12 +135,15 @@ impl Stored {
             self.title = event.initial_title().map(str::to_owned);
         }
         self.updated_at = self.updated_at.max(event.timestamp);
-        self.message_count += u32::from(event.is_message());
         let index = event.index;
-        let event = Some(event);
-        let replaced = self.records.insert(index, Record { event, writer });
-        if let Some(replaced) = replaced.and_then(|record| record.event) {
-            self.message_count -= u32::from(replaced.is_message());
+        let record = Record {
+            is_message: event.is_message(),
+            event: Some(event),
+            writer,
+        };
+        self.message_count += u32::from(record.is_message);
+        if let Some(replaced) = self.records.insert(index, record) {
+            self.message_count -= u32::from(replaced.is_message);
         }
     }
 

@@ -23,11 +23,7 @@ use crate::{ToolContext, ToolDefinition, ToolError, ToolHandler, ToolInput, Tool
 /// # runtime.block_on(async {
 /// let gate = Gate::opened();
 /// let tool = RecordingTool::read_only("ro_gate").gated(&gate).echo();
-/// let input = ToolInput {
-///     call_id: "c1".into(),
-///     tool_name: "ro_gate".into(),
-///     arguments: json!({ "path": "a" }),
-/// };
+/// let input = ToolInput::new("c1", "ro_gate", json!({ "path": "a" }));
 /// let output = tool.call(input, ToolContext::detached()).await?;
 /// assert_eq!(output.content, r#"{"path":"a"}"#);
 /// assert_eq!(tool.log().order(), ["c1 started", "c1 ended"]);
@@ -49,6 +45,7 @@ enum Act {
     Gate(Gate),
     Sleep(Duration),
     UntilTimedOut,
+    UntilCancelRequested,
     Progress(String),
     Hang,
 }
@@ -81,12 +78,11 @@ impl RecordingTool {
     pub fn read_only(name: impl Into<String>) -> Self {
         let name = name.into();
         Self {
-            definition: ToolDefinition {
-                description: format!("The test tool {name}."),
-                name,
-                parameters: json!({ "type": "object" }),
-                mutating: false,
-            },
+            definition: ToolDefinition::new(
+                &name,
+                format!("The test tool {name}."),
+                json!({ "type": "object" }),
+            ),
             acts: Vec::new(),
             answer: Answer::Output(Ok(ToolOutput::text("ok"))),
             log: CallLog::new(),
@@ -132,6 +128,13 @@ impl RecordingTool {
     #[must_use]
     pub fn until_timed_out(mut self) -> Self {
         self.acts.push(Act::UntilTimedOut);
+        self
+    }
+
+    /// Waits until the user cancels, then goes on: a tool that ends early.
+    #[must_use]
+    pub fn until_cancel_requested(mut self) -> Self {
+        self.acts.push(Act::UntilCancelRequested);
         self
     }
 
@@ -181,9 +184,7 @@ impl RecordingTool {
     /// Fails with this message.
     #[must_use]
     pub fn failing(mut self, message: impl Into<String>) -> Self {
-        let error = ToolError {
-            message: message.into(),
-        };
+        let error = ToolError::new(message.into());
         self.answer = Answer::Output(Err(error));
         self
     }
@@ -223,6 +224,7 @@ impl RecordingTool {
                 Act::Gate(gate) => gate.pass().await,
                 Act::Sleep(duration) => tokio::time::sleep(duration).await,
                 Act::UntilTimedOut => context.timed_out.cancelled().await,
+                Act::UntilCancelRequested => context.cancel_requested.cancelled().await,
                 Act::Progress(message) => context.progress(message),
                 Act::Hang => std::future::pending().await,
             }

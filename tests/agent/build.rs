@@ -222,6 +222,7 @@ async fn the_documents_values_are_the_defaults_and_zero_is_legal_where_it_means_
         tool_output_limit_bytes: 1_048_576,
         tool_arguments_limit_bytes: 4_194_304,
         response_limit_bytes: 33_554_432,
+        event_log_limit_bytes: 67_108_864,
         max_open_sessions: 1,
         notes: youyou_agent::Notes::default(),
         tool_definitions_in_prompt: true,
@@ -302,11 +303,11 @@ async fn parts_that_are_used_elsewhere_too_can_be_registered_shared() {
     let provider = Arc::new(provider().always(|_| [text("ok"), done()]));
     let storage = Arc::new(InMemorySessions::new());
     let agent = AgentBuilder::new(config())
-        .shared_provider(provider.clone())
-        .shared_tool(Arc::new(RecordingTool::read_only("t")))
-        .shared_session_storage(storage.clone())
-        .shared_memory_storage(Arc::new(InMemoryMemories::new()))
-        .shared_plugin(Arc::new(Probe::new("p")), json!({"a": 1}))
+        .provider(provider.clone())
+        .tool(Arc::new(RecordingTool::read_only("t")))
+        .session_storage(storage.clone())
+        .memory_storage(Arc::new(InMemoryMemories::new()))
+        .plugin_with_config(Arc::new(Probe::new("p")), json!({"a": 1}))
         .build()
         .await
         .unwrap();

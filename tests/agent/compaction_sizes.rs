@@ -18,7 +18,7 @@ fn failure(events: &[AgentEvent]) -> youyou_agent::AgentError {
     match &events.last().unwrap().kind {
         AgentEventKind::TurnComplete {
             error: Some(error), ..
-        } => error.clone(),
+        } => (**error).clone(),
         other => panic!("the turn did not fail: {other:?}"),
     }
 }

@@ -154,7 +154,7 @@ async fn a_reader_that_keeps_up_gets_every_delta_by_itself() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reader_that_lags_gets_neighbouring_deltas_of_one_kind_joined_and_nothing_else() {
+async fn a_reader_that_lags_gets_neighbouring_deltas_of_one_kind_coalesced_and_nothing_else() {
     let thinking = (0..500).map(|_| reasoning("t"));
     let first = (0..1_000).map(|_| text("ab"));
     let calls = [call("c1", "ro_echo", "{}"), done()];
@@ -208,7 +208,7 @@ async fn a_reader_that_lags_gets_neighbouring_deltas_of_one_kind_joined_and_noth
 }
 
 #[tokio::test(start_paused = true)]
-async fn joined_deltas_stay_below_the_limit_of_fast_delivery() {
+async fn coalesced_deltas_stay_below_the_limit_of_fast_delivery() {
     // F16: always below 8,192 bytes of JSON, whatever the characters cost.
     for unit in ["x", "\u{1}", "频", "\"", "😀"] {
         let unit = unit.to_owned();
@@ -304,12 +304,8 @@ struct Chatterbox;
 #[async_trait::async_trait]
 impl youyou_agent::ToolHandler for Chatterbox {
     fn definition(&self) -> youyou_agent::ToolDefinition {
-        youyou_agent::ToolDefinition {
-            name: "chatterbox".into(),
-            description: "Talks all the time.".into(),
-            parameters: json!({"type": "object"}),
-            mutating: false,
-        }
+        let parameters = json!({"type": "object"});
+        youyou_agent::ToolDefinition::new("chatterbox", "Talks all the time.", parameters)
     }
 
     async fn call(

@@ -118,7 +118,7 @@ async fn a_subscriber_goes_on_after_any_event_without_gap_or_double() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_subscriber_goes_on_in_the_middle_of_joined_deltas() {
+async fn a_subscriber_goes_on_in_the_middle_of_coalesced_deltas() {
     let pieces = (0..1_000).map(|n| text(format!("{n},"))).chain([done()]);
     let rig = Rig::new(provider().reply(pieces)).await;
     let whole = text_of(&rig.send("hi").await);
@@ -126,7 +126,7 @@ async fn a_subscriber_goes_on_in_the_middle_of_joined_deltas() {
         let mut subscription = rig
             .session
             .subscribe(Some(after))
-            .joining(Coalescing::Always);
+            .coalescing(Coalescing::Always);
         let events = there(&mut subscription);
         // Event 1 is the start of the turn, event n + 2 says "n,".
         let start = whole.find(&format!("{},", after - 1)).unwrap();
@@ -136,11 +136,11 @@ async fn a_subscriber_goes_on_in_the_middle_of_joined_deltas() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn always_joining_gives_what_is_there_as_one() {
+async fn coalescing_always_gives_what_is_there_as_one() {
     let rig = Rig::new(provider()).await;
     let answer = rig.provider.manual();
     let mut turn = rig.session.send("hi").unwrap();
-    let mut paced = rig.session.subscribe(None).joining(Coalescing::Always);
+    let mut paced = rig.session.subscribe(None).coalescing(Coalescing::Always);
     for piece in ["a", "b", "c"] {
         answer.text(piece);
         read_until(&mut turn, &format!("text 0: {piece}")).await;

@@ -76,7 +76,11 @@ pub(crate) fn completion(events: &[AgentEvent]) -> (TurnStatus, String, Option<A
             assistant_output,
             error,
             ..
-        } => (*status, assistant_output.to_string(), error.clone()),
+        } => (
+            *status,
+            assistant_output.to_string(),
+            error.as_deref().cloned(),
+        ),
         other => panic!("the turn did not complete: {other:?}"),
     }
 }

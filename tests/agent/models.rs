@@ -16,7 +16,7 @@ use crate::rig::{MODEL, Rig, config, provider};
 use crate::said::{said, stored_lines};
 use crate::told::told;
 
-fn on_model(model_id: &str) -> SendOptions {
+pub(crate) fn on_model(model_id: &str) -> SendOptions {
     SendOptions {
         model_id: Some(model_id.to_owned()),
         ..SendOptions::default()

@@ -84,7 +84,11 @@ async fn two_slashes_are_an_escape_for_the_plain_text_with_one() {
         ("//commit", "/commit"),
         ("//commit now", "/commit now"),
         ("//home", "/home"),
-        ("//usr/bin", "/usr/bin"),
+        // No name of a skill: as the user wrote it.
+        ("//usr/bin", "//usr/bin"),
+        ("//TODO: later", "//TODO: later"),
+        ("//a.b", "//a.b"),
+        ("///", "///"),
     ] {
         let rig = Rig::with(answering(), config(), with_skills).await;
         assert_completed(&rig.send(words).await, "answer");

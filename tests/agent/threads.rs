@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
 use youyou_agent::testing::{
-    InMemorySessions, RecordingTool, assert_event_invariants, call, collect, done, text,
+    InMemorySessions, RecordingTool, assert_event_invariants, call, collect, done, text, wait,
 };
 use youyou_agent::{
     Agent, AgentBuilder, AgentError, AgentEvent, ErrorCode, ResumeOptions, Session, SessionConfig,
@@ -15,7 +15,7 @@ use youyou_agent::{
 };
 
 use crate::rig::{Rig, config, provider};
-use crate::told::told;
+use crate::told::{read_until, told};
 
 struct Unpark(std::thread::Thread);
 
@@ -100,7 +100,7 @@ async fn a_thread_without_a_runtime_can_do_everything() {
         assert!(!history.events.is_empty());
         let session = block_on(agent.resume_session(&id, ResumeOptions::default())).unwrap();
         let turn = session.send("again").unwrap();
-        turn.cancel();
+        let _in_time = turn.cancel();
         block_on(turn.outcome());
         block_on(session.close()).unwrap();
         block_on(agent.delete_session(&id)).unwrap();
@@ -109,6 +109,47 @@ async fn a_thread_without_a_runtime_can_do_everything() {
     tokio::task::spawn_blocking(move || thread.join().unwrap())
         .await
         .unwrap();
+}
+
+#[test]
+fn readers_without_a_runtime_wake_when_that_of_the_agent_goes_away() {
+    // C29
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_time()
+        .build()
+        .unwrap();
+    let provider = provider().reply([text("half"), wait()]);
+    let (agent, session) = runtime.block_on(async {
+        let agent = AgentBuilder::new(config())
+            .provider(provider)
+            .build()
+            .await
+            .unwrap();
+        let session = agent
+            .create_session(SessionConfig::default())
+            .await
+            .unwrap();
+        (agent, session)
+    });
+    let mut turn = session.send("hi").unwrap();
+    let everything = agent.subscribe();
+    block_on(read_until(&mut turn, "text 0: half"));
+    let outcome = std::thread::spawn({
+        let turn = agent.turn(turn.id()).unwrap();
+        move || block_on(async { turn.await })
+    });
+    let rest = std::thread::spawn(move || block_on(collect(turn)));
+    let all = std::thread::spawn(move || block_on(collect(everything)));
+    runtime.shutdown_timeout(std::time::Duration::from_secs(5));
+    let error = outcome.join().unwrap().unwrap_err();
+    assert_eq!(error.code, ErrorCode::AgentShutDown);
+    assert_eq!(told(&rest.join().unwrap()), ["failed AGENT_SHUT_DOWN"]);
+    drop((agent, session));
+    assert_eq!(
+        told(&all.join().unwrap()).last().unwrap(),
+        "failed AGENT_SHUT_DOWN"
+    );
 }
 
 #[test]

@@ -6,7 +6,7 @@ use youyou_agent::{AgentEvent, AgentEventKind, ErrorCode, Turn, TurnStatus};
 
 /// The events: `started`, `text 0: ..` and `reasoning 0: ..` with their step, `start c1 ..`,
 /// `progress c1: ..`, `end c1: ..` (`failed c1 CODE: ..`), `retry 2 in 500 ms`,
-/// `warning: ..`, `error CODE`, `compacted`, and last `completed: ..`, `failed CODE` or
+/// `warning: ..`, `error CODE`, `compacted`, `skipped 12`, and last `completed: ..`, `failed CODE` or
 /// `cancelled`.
 pub(crate) fn told(events: &[AgentEvent]) -> Vec<String> {
     events.iter().map(|event| line(&event.kind)).collect()
@@ -49,6 +49,7 @@ fn line(kind: &AgentEventKind) -> String {
             (status, None) => format!("{status:?} without an error"),
         },
         AgentEventKind::TurnCancelled { .. } => "cancelled".to_owned(),
+        AgentEventKind::Skipped { events } => format!("skipped {events}"),
         other => format!("{other:?}"),
     }
 }

@@ -22,14 +22,14 @@ fn doc_of(file: &str, item: &str) -> Vec<String> {
 #[test]
 fn everything_a_user_writes_has_an_example_that_is_built_and_run() {
     let items = [
-        ("src/agent/provider.rs", "pub trait ModelProvider"),
+        ("src/agent/provider/mod.rs", "pub trait ModelProvider"),
         ("src/agent/tool/mod.rs", "pub trait ToolHandler"),
         ("src/agent/tool/typed.rs", "pub fn typed<"),
         ("src/agent/tool/typed.rs", "pub fn typed_blocking<"),
         ("src/agent/plugin.rs", "pub trait Plugin"),
         ("src/agent/hook/mod.rs", "pub struct Tap"),
         ("src/agent/skill.rs", "pub struct SkillDefinition"),
-        ("src/agent/storage.rs", "pub trait SessionStorage"),
+        ("src/agent/storage/mod.rs", "pub trait SessionStorage"),
         ("src/agent/memory/mod.rs", "pub trait MemoryStorage"),
         ("src/agent/builder.rs", "pub struct AgentBuilder"),
         ("src/agent/config.rs", "pub struct AgentConfig"),
@@ -52,7 +52,7 @@ fn everything_a_user_writes_has_an_example_that_is_built_and_run() {
 fn the_examples_of_storages_run_the_conformance_kit() {
     let storages = [
         (
-            "src/agent/storage.rs",
+            "src/agent/storage/mod.rs",
             "pub trait SessionStorage",
             "testing::session_storage_conformance(",
         ),

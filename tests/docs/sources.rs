@@ -5,10 +5,11 @@ use std::fs;
 use std::path::Path;
 
 /// Where tests live.
-const FOLDERS: [&str; 5] = [
+const FOLDERS: [&str; 6] = [
     "tests",
     "src",
     "scripts",
+    "crates",
     "examples/chat/src-tauri",
     "examples/chat/tests",
 ];
@@ -169,8 +170,13 @@ fn fault_ids(line: &str) -> Vec<String> {
 }
 
 pub(crate) fn is_fault_id(word: &str) -> bool {
-    let mut chars = word.chars();
-    let area = chars.next().is_some_and(|c| ('A'..='H').contains(&c));
-    let number = chars.as_str();
+    let (area, number) = match word.find(|c: char| c.is_ascii_digit()) {
+        Some(at) => word.split_at(at),
+        None => return false,
+    };
+    let area = matches!(
+        area,
+        "A" | "B" | "C" | "D" | "E" | "F" | "G" | "H" | "P" | "TL" | "MD" | "ST" | "X"
+    );
     area && (1..=2).contains(&number.len()) && number.chars().all(|c| c.is_ascii_digit())
 }

@@ -1,10 +1,12 @@
 //! The storages of the kit are whole, behind faults that do not happen and through JSON too.
 
-use async_trait::async_trait;
 use std::num::NonZeroUsize;
+
+use async_trait::async_trait;
 use youyou_agent::testing::{
     FaultyMemories, FaultySessions, InMemoryMemories, InMemorySessions, memory_storage_conformance,
     session_storage_conformance, session_storage_durability, session_storage_skips_unreadable,
+    session_storage_two_writers,
 };
 use youyou_agent::{
     ListPage, SessionEvent, SessionLog, SessionStorage, SessionSummary, StorageError,
@@ -35,20 +37,31 @@ async fn unreadable_records_are_skipped() {
     .await;
 }
 
-/// Writes what the JSON of an event says, as a real storage does.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_writers_of_one_store_in_memory_never_replace_what_the_other_wrote() {
+    let store = InMemorySessions::new();
+    session_storage_two_writers(async || store.another_writer()).await;
+}
+
+/// Writes what the JSON of an event says, as a real storage does, and leaves to the trait
+/// what the trait can do.
 #[derive(Default)]
 struct JsonSessions(InMemorySessions);
 
 #[async_trait]
 impl SessionStorage for JsonSessions {
     async fn append(&self, session_id: &str, events: &[SessionEvent]) -> Result<(), StorageError> {
-        let json = serde_json::to_string(events).map_err(StorageError::new)?;
-        let events: Vec<SessionEvent> = serde_json::from_str(&json).map_err(StorageError::new)?;
+        let json = serde_json::to_string(events)?;
+        let events: Vec<SessionEvent> = serde_json::from_str(&json)?;
         self.0.append(session_id, &events).await
     }
 
     async fn load(&self, session_id: &str) -> Result<Option<SessionLog>, StorageError> {
         self.0.load(session_id).await
+    }
+
+    async fn summary(&self, session_id: &str) -> Result<Option<SessionSummary>, StorageError> {
+        self.0.summary(session_id).await
     }
 
     async fn list(
@@ -73,6 +86,6 @@ impl SessionStorage for JsonSessions {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn events_survive_their_json_and_the_default_load_page_keeps_its_rule() {
+async fn events_survive_their_json_and_the_defaults_of_the_trait_keep_its_rules() {
     session_storage_conformance(async || JsonSessions::default()).await;
 }

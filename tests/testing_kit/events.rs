@@ -42,7 +42,6 @@ fn end(call_id: &str) -> AgentEventKind {
         duration_ms: 1,
         success: true,
         error: None,
-        stop_reason: None,
     }
 }
 

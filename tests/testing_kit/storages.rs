@@ -1,5 +1,7 @@
 //! Faults happen when and as planned, and the storages in memory show what they hold.
 
+use std::num::NonZeroUsize;
+
 use futures_util::FutureExt as _;
 use youyou_agent::testing::{
     Fault, FaultyMemories, FaultySessions, Gate, InMemoryMemories, InMemorySessions,
@@ -93,7 +95,7 @@ async fn calls_are_noted_with_what_they_were_about() {
     let events = [session_created(0, "title", "m1"), user_message(1, "hi")];
     storage.append("s1", &events).await.unwrap();
     storage.find("title").await.unwrap();
-    storage.list(None, 1).await.unwrap();
+    storage.list(None, NonZeroUsize::MIN).await.unwrap();
     storage.faults().called(SessionOperation::List, 1).await;
     let call = |operation, subject: &str, indices: &[u64]| StorageCall {
         operation,
@@ -127,7 +129,10 @@ async fn memory_operations_fail_as_planned() {
 #[tokio::test]
 async fn a_cursor_that_no_page_gave_is_refused() {
     let storage = InMemorySessions::new();
-    let refusal = storage.list(Some("garbage"), 10).await.unwrap_err();
+    let refusal = storage
+        .list(Some("garbage"), NonZeroUsize::MIN)
+        .await
+        .unwrap_err();
     assert!(
         refusal.message.contains("\"garbage\" is no cursor"),
         "{refusal}"

@@ -8,11 +8,7 @@ use youyou_agent::testing::{CallLog, Gate, RecordingTool};
 use youyou_agent::{ToolContext, ToolError, ToolHandler as _, ToolInput, ToolOutput};
 
 fn input(call_id: &str) -> ToolInput {
-    ToolInput {
-        call_id: call_id.into(),
-        tool_name: "t".into(),
-        arguments: json!({ "n": 1 }),
-    }
+    ToolInput::new(call_id, "t", json!({ "n": 1 }))
 }
 
 async fn run(tool: &RecordingTool) -> Result<ToolOutput, ToolError> {

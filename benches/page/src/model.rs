@@ -77,16 +77,12 @@ pub(crate) struct Big;
 #[async_trait]
 impl ToolHandler for Big {
     fn definition(&self) -> ToolDefinition {
-        ToolDefinition {
-            name: "big".into(),
-            description: "Gives many bytes.".into(),
-            parameters: json!({
-                "type": "object",
-                "properties": { "bytes": { "type": "integer" } },
-                "required": ["bytes"]
-            }),
-            mutating: false,
-        }
+        let parameters = json!({
+            "type": "object",
+            "properties": { "bytes": { "type": "integer" } },
+            "required": ["bytes"]
+        });
+        ToolDefinition::new("big", "Gives many bytes.", parameters)
     }
 
     async fn call(&self, input: ToolInput, _: ToolContext) -> Result<ToolOutput, ToolError> {

@@ -243,6 +243,7 @@ impl Compaction<'_> {
             estimated_tokens: context.tokens(),
             instructions: "".into(),
             plugin_config: Arc::default(),
+            cancel: None,
         };
         let run = registry::run(
             &self.core.taps.before_compact,
@@ -290,7 +291,7 @@ impl Compaction<'_> {
             Record::OrNothing => {
                 let written = work
                     .journal
-                    .write_first(self.turn_id, vec![kind], self.cancel);
+                    .write_first(self.turn_id, vec![kind], None, self.cancel);
                 match written.await {
                     Ok(written) => written.iter().for_each(|event| work.push(event)),
                     Err(_) if self.cancel.is_cancelled() => return Outcome::Cancelled,

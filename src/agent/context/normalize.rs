@@ -453,8 +453,3 @@ fn legal_name(name: &Arc<str>) -> Arc<str> {
     let replaced: String = replaced.map(|c| if legal(c) { c } else { '_' }).collect();
     replaced.into()
 }
-
-/// Result of a call that never ran.
-pub(crate) const NOT_EXECUTED: &str = "[not executed] This call did not run.";
-/// Result of a call that was skipped because the user cancelled.
-pub(crate) const CANCELLED: &str = "[已取消] not executed";

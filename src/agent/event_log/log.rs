@@ -1,11 +1,14 @@
 //! The log of one turn: numbers events, holds text once, wakes who waits.
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::task::{Context, Poll};
 
 use serde::{Deserialize, Serialize};
 
+use super::entries::{DeltaKind, Entries, NewPart};
+use super::position::{Coalescing, Position};
 use super::size::parts_of;
 use super::wakers::Wakers;
 use crate::agent::clock::now_ms;
@@ -17,6 +20,9 @@ use crate::agent::provider::{StopReason, Usage};
 /// Longest progress message, in bytes.
 const PROGRESS_BYTES: usize = 4_096;
 
+/// Progress events that are kept of a call.
+const PROGRESS_KEPT: usize = 32;
+
 /// One turn's events.
 #[derive(Debug)]
 pub(crate) struct TurnLog {
@@ -24,7 +30,7 @@ pub(crate) struct TurnLog {
     turn_id: Arc<str>,
     /// Milliseconds since the Unix epoch; times of deltas are stored relative to it.
     began_at: u64,
-    /// Shared with the event_log and raised under `state` only, so that the order of entries
+    /// Shared with the event log and raised under `state` only, so that the order of entries
     /// is the order of numbers.
     sequence: Arc<AtomicU64>,
     state: Mutex<LogState>,
@@ -33,46 +39,20 @@ pub(crate) struct TurnLog {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct LogState {
-    pub(super) entries: Vec<Entry>,
+struct LogState {
+    entries: Entries,
     /// Whether the last event is there; nothing is added after it.
-    pub(super) ended: bool,
+    ended: bool,
     /// Calls between their start and end event: only these may report progress.
-    running: Vec<Arc<str>>,
+    running: Vec<RunningCall>,
     waiting: Wakers,
 }
 
 #[derive(Debug)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "an entry is made once and never moved; a box would be one more allocation per event"
-)]
-pub(super) enum Entry {
-    Event(AgentEvent),
-    Deltas(Deltas),
-}
-
-/// Neighbouring deltas of one kind and step: one text, and where each part ends.
-#[derive(Debug)]
-pub(super) struct Deltas {
-    pub(super) kind: DeltaKind,
-    pub(super) step: u32,
-    pub(super) first_sequence: u64,
-    pub(super) text: String,
-    pub(super) parts: Vec<Part>,
-}
-
-/// The end of a part in its text, and its time after the start of the turn.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Part {
-    pub(super) end: u32,
-    pub(super) after_ms: u32,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum DeltaKind {
-    Text,
-    Reasoning,
+struct RunningCall {
+    id: Arc<str>,
+    /// Numbers of its progress events that are kept, oldest first.
+    progress: VecDeque<u64>,
 }
 
 /// How a turn ended.
@@ -133,29 +113,22 @@ impl TurnLog {
         lock(&self.state).ended
     }
 
-    /// How the turn ended, once it has.
-    pub(crate) fn outcome(&self) -> Option<&TurnOutcome> {
-        self.outcome.get()
-    }
-
-    /// Adds an event other than a delta.
+    /// Adds an event other than a delta or progress.
     pub(crate) fn push(&self, kind: AgentEventKind) {
-        self.push_if(kind, |_| true);
-    }
-
-    /// Adds an event if the state of the log allows it, looked at under the same lock.
-    fn push_if(&self, kind: AgentEventKind, allowed: impl FnOnce(&LogState) -> bool) {
         let woken = {
             let mut state = lock(&self.state);
-            if state.ended || !allowed(&state) {
+            if state.ended {
                 return;
             }
             match &kind {
                 AgentEventKind::ToolCallStart { call_id, .. } => {
-                    state.running.push(Arc::clone(call_id));
+                    state.running.push(RunningCall {
+                        id: Arc::clone(call_id),
+                        progress: VecDeque::new(),
+                    });
                 }
                 AgentEventKind::ToolCallEnd { call_id, .. } => {
-                    state.running.retain(|running| running != call_id);
+                    state.running.retain(|running| running.id != *call_id);
                 }
                 _ => {}
             }
@@ -194,7 +167,13 @@ impl TurnLog {
                 assistant_output,
                 usage,
                 ..
-            } => (status, error, stop_reason, assistant_output, usage),
+            } => (
+                status,
+                error.map(|error| *error),
+                stop_reason,
+                assistant_output,
+                usage,
+            ),
             AgentEventKind::TurnCancelled { usage } => {
                 (TurnStatus::Cancelled, None, None, Arc::default(), usage)
             }
@@ -219,13 +198,13 @@ impl TurnLog {
 
     fn add_event(&self, state: &mut LogState, kind: AgentEventKind) -> u64 {
         let sequence = self.next_sequence();
-        state.entries.push(Entry::Event(AgentEvent {
+        state.entries.push(AgentEvent {
             session_id: Arc::clone(&self.session_id),
             turn_id: Arc::clone(&self.turn_id),
             timestamp: now_ms(),
             sequence,
             kind,
-        }));
+        });
         sequence
     }
 
@@ -256,49 +235,58 @@ impl TurnLog {
         let sequence = self.next_sequence();
         let elapsed = now_ms().saturating_sub(self.began_at);
         let after_ms = u32::try_from(elapsed).unwrap_or(u32::MAX);
-        if let Some(Entry::Deltas(deltas)) = state.entries.last_mut()
-            && deltas.kind == kind
-            && deltas.step == step
-            && deltas.first_sequence + deltas.parts.len() as u64 == sequence
-            && let Ok(end) = u32::try_from(deltas.text.len() + text.len())
-        {
-            deltas.text.push_str(text);
-            deltas.parts.push(Part { end, after_ms });
-            return;
-        }
-        state.entries.push(Entry::Deltas(Deltas {
+        state.entries.push_part(NewPart {
             kind,
             step,
-            first_sequence: sequence,
-            text: text.to_owned(),
-            parts: vec![Part {
-                // A part is at most PART_JSON_BYTES long.
-                end: u32::try_from(text.len()).unwrap_or(u32::MAX),
-                after_ms,
-            }],
-        }));
+            text,
+            sequence,
+            after_ms,
+        });
     }
 
-    /// Adds the progress of a running call. What a call says after its end is dropped.
+    /// Adds the progress of a running call and drops its oldest, if it has too much. What a call
+    /// says after its end is not told.
     pub(crate) fn progress(&self, call_id: &Arc<str>, mut message: String) {
         message.truncate(message.floor_char_boundary(PROGRESS_BYTES));
-        let kind = AgentEventKind::ToolProgress {
-            call_id: Arc::clone(call_id),
-            message,
+        message.shrink_to_fit();
+        let woken = {
+            let mut state = lock(&self.state);
+            let of_call = |running: &RunningCall| running.id == *call_id;
+            let Some(call) = state.running.iter().position(of_call) else {
+                return;
+            };
+            let kind = AgentEventKind::ToolProgress {
+                call_id: Arc::clone(call_id),
+                message,
+            };
+            let sequence = self.add_event(&mut state, kind);
+            let LogState {
+                entries, running, ..
+            } = &mut *state;
+            if let Some(call) = running.get_mut(call) {
+                call.progress.push_back(sequence);
+                if call.progress.len() > PROGRESS_KEPT
+                    && let Some(oldest) = call.progress.pop_front()
+                {
+                    entries.drop_event(oldest);
+                }
+            }
+            state.waiting.take()
         };
-        self.push_if(kind, |state| state.running.contains(call_id));
+        woken.wake();
     }
 
-    /// Reads under the log's lock; where `read` gives nothing and the turn goes on, the
-    /// task is woken at the next event.
-    pub(super) fn poll_read<T>(
+    /// The next event of a reader that is at `position`; where it has read all and the turn goes
+    /// on, its task is woken at the next event.
+    pub(super) fn poll_event(
         &self,
         context: &Context<'_>,
-        read: impl FnOnce(&TurnLog, &LogState) -> Option<T>,
-    ) -> Poll<Option<T>> {
+        position: &mut Position,
+        coalescing: Coalescing,
+    ) -> Poll<Option<AgentEvent>> {
         let mut state = lock(&self.state);
-        match read(self, &state) {
-            Some(read) => Poll::Ready(Some(read)),
+        match position.next(self, &state.entries, state.ended, coalescing) {
+            Some(event) => Poll::Ready(Some(event)),
             None if state.ended => Poll::Ready(None),
             None => {
                 state.waiting.add(context);
@@ -307,8 +295,43 @@ impl TurnLog {
         }
     }
 
-    pub(super) fn read<T>(&self, read: impl FnOnce(&TurnLog, &LogState) -> T) -> T {
-        read(self, &lock(&self.state))
+    /// The next event, if it is there; and whether nothing follows where it is not.
+    pub(super) fn try_event(
+        &self,
+        position: &mut Position,
+        coalescing: Coalescing,
+    ) -> (Option<AgentEvent>, bool) {
+        let state = lock(&self.state);
+        let event = position.next(self, &state.entries, state.ended, coalescing);
+        (event, state.ended)
+    }
+
+    /// How the turn ended; until it has, the task is woken at the next event.
+    pub(super) fn poll_outcome(&self, context: &Context<'_>) -> Poll<TurnOutcome> {
+        let mut state = lock(&self.state);
+        match self.outcome.get() {
+            Some(outcome) => Poll::Ready(outcome.clone()),
+            None => {
+                state.waiting.add(context);
+                Poll::Pending
+            }
+        }
+    }
+
+    /// All text that was shown.
+    pub(super) fn text(&self) -> String {
+        lock(&self.state).entries.text()
+    }
+
+    /// The memory that the events take, in bytes, once the turn has ended.
+    pub(super) fn bytes_once_ended(&self) -> Option<usize> {
+        let state = lock(&self.state);
+        state.ended.then(|| state.entries.bytes())
+    }
+
+    /// The last event, if it lies beyond number `after`, and how many events do.
+    pub(super) fn unread_after(&self, after: u64) -> Option<(AgentEvent, u64)> {
+        lock(&self.state).entries.unread_after(after, self)
     }
 
     pub(super) fn began_at(&self) -> u64 {

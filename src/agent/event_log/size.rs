@@ -1,4 +1,8 @@
-//! How long a piece of text may be, and how long it is, on its way to a page.
+//! How long a piece of text may be on its way to a page, and what an event takes in memory.
+
+use serde_json::Value;
+
+use crate::agent::event::AgentEventKind;
 
 /// Longest text of one delta, in bytes of JSON. With its envelope such an event stays below
 /// 8,192 bytes of JSON; above that Tauri takes a slower way, on which later events wait.
@@ -41,4 +45,47 @@ fn escaped(byte: u8) -> usize {
         byte if byte < b' ' => LONGEST_ESCAPE,
         _ => 1,
     }
+}
+
+/// What an event takes beside its own struct, roughly, in bytes.
+pub(super) fn event_bytes(kind: &AgentEventKind) -> usize {
+    match kind {
+        AgentEventKind::ToolCallStart { arguments, .. } => value_bytes(arguments, DEEPEST),
+        AgentEventKind::ToolProgress { message, .. } | AgentEventKind::Warning { message, .. } => {
+            message.capacity()
+        }
+        AgentEventKind::ToolCallEnd {
+            output, metadata, ..
+        } => {
+            let metadata = metadata.as_deref();
+            output.len() + metadata.map_or(0, |value| value_bytes(value, DEEPEST))
+        }
+        AgentEventKind::TurnComplete {
+            assistant_output, ..
+        } => assistant_output.len(),
+        AgentEventKind::Error { error } | AgentEventKind::ProviderRetry { error, .. } => {
+            let details = error.details.as_ref();
+            error.message.capacity() + details.map_or(0, |value| value_bytes(value, DEEPEST))
+        }
+        _ => 0,
+    }
+}
+
+/// What lies deeper in a value is not counted: serde_json reads no deeper ones.
+const DEEPEST: usize = 128;
+
+fn value_bytes(value: &Value, deeper: usize) -> usize {
+    let Some(deeper) = deeper.checked_sub(1) else {
+        return 0;
+    };
+    let inside = match value {
+        Value::String(text) => text.capacity(),
+        Value::Array(items) => items.iter().map(|item| value_bytes(item, deeper)).sum(),
+        Value::Object(fields) => fields
+            .iter()
+            .map(|(name, value)| size_of::<String>() + name.capacity() + value_bytes(value, deeper))
+            .sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+    };
+    size_of::<Value>() + inside
 }

@@ -1,8 +1,11 @@
-//! The seven hooks: what a handler gets and what it may answer (chapter 3.5).
+//! The seven hooks: what a handler gets and what it may return.
 //!
 //! Each hook has its own type of change, so that a change of the wrong shape does not
 //! compile.
 
+// Requirements: 3.5 Hook registry.
+
+mod order;
 pub(crate) mod registry;
 
 use std::convert::Infallible;
@@ -10,12 +13,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
+use tokio_util::sync::CancellationToken;
 
-pub use registry::HookRegistry;
+pub use registry::{HookCall, HookRegistry, HookReport};
 
+use super::error::caller_error;
 use super::message::ContentBlock;
 
-/// What a handler answers. `C` is the change that its hook allows, see the table at
+/// What a handler returns. `C` is the change that its hook allows, see the table at
 /// [`HookRegistry`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HookOutcome<C> {
@@ -27,20 +32,11 @@ pub enum HookOutcome<C> {
     Abort(String),
 }
 
-/// Why a handler failed. A failure, a panic and a timeout are one thing: a fault.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub struct HookError {
-    /// What failed.
-    pub message: String,
-}
-
-impl HookError {
-    /// A failure with a message for the log.
-    pub fn new(message: impl std::fmt::Display) -> Self {
-        Self {
-            message: message.to_string(),
-        }
+caller_error! {
+    /// Why a handler failed. A failure, a panic and a timeout are one thing: a fault.
+    HookError {
+        /// What failed.
+        message
     }
 }
 
@@ -67,6 +63,8 @@ pub struct Tap {
     pub(crate) name: Arc<str>,
     pub(crate) limit: TapLimit,
     pub(crate) on_fault: OnFault,
+    pub(crate) stage: i32,
+    pub(crate) before: Vec<Arc<str>>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -95,6 +93,8 @@ impl Tap {
             name: name.into(),
             limit: TapLimit::Configured,
             on_fault: OnFault::Allow,
+            stage: 0,
+            before: Vec::new(),
         }
     }
 
@@ -114,6 +114,25 @@ impl Tap {
         self
     }
 
+    /// Runs the handler in a stage: lower ones first, 0 without this call. Within a stage the
+    /// order of registration holds.
+    #[must_use]
+    pub fn stage(mut self, stage: i32) -> Self {
+        self.stage = stage;
+        self
+    }
+
+    /// Runs the handler before the taps of the same hook that have this name, whichever plugin
+    /// they belong to. A name that nobody has changes nothing.
+    ///
+    /// An order that is impossible, together with the stages, fails the build with
+    /// `INVALID_CONFIG`.
+    #[must_use]
+    pub fn before(mut self, name: impl Into<Arc<str>>) -> Self {
+        self.before.push(name.into());
+        self
+    }
+
     /// What a fault means; without this call [`OnFault::Allow`].
     #[must_use]
     pub fn on_fault(mut self, on_fault: OnFault) -> Self {
@@ -122,14 +141,27 @@ impl Tap {
     }
 }
 
-impl<S: Into<Arc<str>>> From<S> for Tap {
-    fn from(name: S) -> Self {
+impl From<&str> for Tap {
+    fn from(name: &str) -> Self {
+        Self::named(name)
+    }
+}
+
+impl From<String> for Tap {
+    fn from(name: String) -> Self {
+        Self::named(name)
+    }
+}
+
+impl From<Arc<str>> for Tap {
+    fn from(name: Arc<str>) -> Self {
         Self::named(name)
     }
 }
 
 /// A session was created or resumed. `Abort`: it is not opened (`HOOK_ABORTED`).
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct SessionStart {
     /// The session.
     pub session_id: Arc<str>,
@@ -137,10 +169,12 @@ pub struct SessionStart {
     pub resumed: bool,
     /// The config this handler's plugin was registered with.
     pub plugin_config: Arc<Value>,
+    pub(crate) cancel: Option<CancellationToken>,
 }
 
 /// A session is closed. Too late to abort.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct SessionEnd {
     /// The session.
     pub session_id: Arc<str>,
@@ -148,10 +182,12 @@ pub struct SessionEnd {
     pub message_count: u32,
     /// The config this handler's plugin was registered with.
     pub plugin_config: Arc<Value>,
+    pub(crate) cancel: Option<CancellationToken>,
 }
 
 /// A turn starts. `Abort`: it fails with `HOOK_ABORTED`, and the message is not stored.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct TurnStart {
     /// The session.
     pub session_id: Arc<str>,
@@ -159,8 +195,25 @@ pub struct TurnStart {
     pub turn_id: Arc<str>,
     /// What the user sent, as the handlers before left it.
     pub user_input: Arc<[ContentBlock]>,
+    /// The sections of the system prompt that the handlers before added for this turn.
+    pub sections: Vec<String>,
+    /// Where the message comes from.
+    pub origin: TurnOrigin,
     /// The config this handler's plugin was registered with.
     pub plugin_config: Arc<Value>,
+    pub(crate) cancel: Option<CancellationToken>,
+}
+
+/// Where the message of a `TurnStart` comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TurnOrigin {
+    /// The user sent it.
+    Send,
+    /// The turn of a stored message runs again.
+    Retry,
+    /// The user gave it to the turn that is running.
+    Steer,
 }
 
 /// What a `TurnStart` handler may change.
@@ -174,6 +227,7 @@ pub struct TurnStartChange {
 
 /// A turn ended: completed, failed or cancelled. Too late to abort.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct TurnEnd {
     /// The session.
     pub session_id: Arc<str>,
@@ -184,32 +238,42 @@ pub struct TurnEnd {
     pub assistant_output: Arc<str>,
     /// The config this handler's plugin was registered with.
     pub plugin_config: Arc<Value>,
+    pub(crate) cancel: Option<CancellationToken>,
 }
 
 /// A tool is about to run. `Abort`: it does not, and the model is told why.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct BeforeToolUse {
     /// The session.
     pub session_id: Arc<str>,
     /// The turn.
     pub turn_id: Arc<str>,
+    /// The call, unique in its session.
+    pub call_id: Arc<str>,
     /// The tool.
     pub tool_name: Arc<str>,
     /// The arguments, as the handlers before left them. A change is validated again.
     pub arguments: Arc<Value>,
     /// The config this handler's plugin was registered with.
     pub plugin_config: Arc<Value>,
+    pub(crate) cancel: Option<CancellationToken>,
 }
 
 /// A tool ran. `Abort`: its output is withheld, and the model is told why.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct AfterToolUse {
     /// The session.
     pub session_id: Arc<str>,
     /// The turn.
     pub turn_id: Arc<str>,
+    /// The call, unique in its session.
+    pub call_id: Arc<str>,
     /// The tool.
     pub tool_name: Arc<str>,
+    /// The arguments that were used.
+    pub arguments: Arc<Value>,
     /// What the model will see, as the handlers before left it.
     pub output: Arc<str>,
     /// How long the tool ran, in milliseconds.
@@ -218,10 +282,12 @@ pub struct AfterToolUse {
     pub success: bool,
     /// The config this handler's plugin was registered with.
     pub plugin_config: Arc<Value>,
+    pub(crate) cancel: Option<CancellationToken>,
 }
 
 /// The context is about to be compacted. `Abort`: it is not.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct BeforeCompact {
     /// The session.
     pub session_id: Arc<str>,
@@ -233,6 +299,7 @@ pub struct BeforeCompact {
     pub instructions: Arc<str>,
     /// The config this handler's plugin was registered with.
     pub plugin_config: Arc<Value>,
+    pub(crate) cancel: Option<CancellationToken>,
 }
 
 /// One of the seven hooks: ties a payload to the change its handlers may make.
@@ -245,7 +312,7 @@ pub trait Hook: Clone + Send + Sync + sealed::Sealed + 'static {
     const NAME: &'static str;
 
     #[doc(hidden)]
-    fn set_config(&mut self, config: &Arc<Value>);
+    fn set_surroundings(&mut self, config: &Arc<Value>, cancel: Option<&CancellationToken>);
 }
 
 mod sealed {
@@ -253,26 +320,76 @@ mod sealed {
 }
 
 macro_rules! hooks {
-    ($($hook:ident => $change:ty),* $(,)?) => {$(
+    ($($hook:ident($($field:ident: $type:ty),* $(,)?) => $change:ty),* $(,)?) => {$(
+        impl $hook {
+            /// The payload as the agent makes it, to test a handler with: without a config and
+            /// without anyone who cancels.
+            pub fn new($($field: impl Into<$type>),*) -> Self {
+                Self {
+                    $($field: $field.into(),)*
+                    plugin_config: Arc::default(),
+                    cancel: None,
+                }
+            }
+
+            /// Fires when the user cancels, or the session is closed. The agent still waits for
+            /// the handler; one that asks a person or a server can end early.
+            #[must_use]
+            pub fn cancel_requested(&self) -> CancellationToken {
+                self.cancel.clone().unwrap_or_default()
+            }
+        }
+
         impl sealed::Sealed for $hook {}
 
         impl Hook for $hook {
             type Change = $change;
             const NAME: &'static str = stringify!($hook);
 
-            fn set_config(&mut self, config: &Arc<Value>) {
+            fn set_surroundings(
+                &mut self,
+                config: &Arc<Value>,
+                cancel: Option<&CancellationToken>,
+            ) {
                 self.plugin_config = Arc::clone(config);
+                self.cancel = cancel.cloned();
             }
         }
     )*};
 }
 
 hooks! {
-    SessionStart => Infallible,
-    SessionEnd => Infallible,
-    TurnStart => TurnStartChange,
-    TurnEnd => String,
-    BeforeToolUse => Value,
-    AfterToolUse => String,
-    BeforeCompact => String,
+    SessionStart(session_id: Arc<str>, resumed: bool) => Infallible,
+    SessionEnd(session_id: Arc<str>, message_count: u32) => Infallible,
+    TurnStart(
+        session_id: Arc<str>,
+        turn_id: Arc<str>,
+        user_input: Arc<[ContentBlock]>,
+        sections: Vec<String>,
+        origin: TurnOrigin
+    ) => TurnStartChange,
+    TurnEnd(session_id: Arc<str>, turn_id: Arc<str>, assistant_output: Arc<str>) => String,
+    BeforeToolUse(
+        session_id: Arc<str>,
+        turn_id: Arc<str>,
+        call_id: Arc<str>,
+        tool_name: Arc<str>,
+        arguments: Arc<Value>
+    ) => Value,
+    AfterToolUse(
+        session_id: Arc<str>,
+        turn_id: Arc<str>,
+        call_id: Arc<str>,
+        tool_name: Arc<str>,
+        arguments: Arc<Value>,
+        output: Arc<str>,
+        duration_ms: u64,
+        success: bool
+    ) => String,
+    BeforeCompact(
+        session_id: Arc<str>,
+        message_count: u32,
+        estimated_tokens: u64,
+        instructions: Arc<str>
+    ) => String,
 }

@@ -1,20 +1,23 @@
-//! Who is tapped into which hook, and how a hook runs: order, limits, faults.
+//! Who is tapped into which hook, and how a hook runs: limits, faults, observers.
 
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use serde_json::Value;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
+use super::order::ordered;
 use super::{
     AfterToolUse, BeforeCompact, BeforeToolUse, Hook, HookOutcome, HookResult, OnFault, SessionEnd,
     SessionStart, Tap, TapLimit, TurnEnd, TurnStart,
 };
 use crate::agent::contain;
+use crate::agent::error::AgentError;
 
 type Handler<H> = Box<
     dyn Fn(H) -> Pin<Box<dyn Future<Output = HookResult<<H as Hook>::Change>> + Send>>
@@ -26,7 +29,8 @@ type Handler<H> = Box<
 ///
 /// # Order
 /// Handlers of one hook run one after another: plugins in order of registration, the
-/// handlers of a plugin in the order of these calls.
+/// handlers of a plugin in the order of these calls, unless [`Tap::stage`] or [`Tap::before`]
+/// say otherwise.
 ///
 /// | hook | when | `ContinueWith` | `Abort` |
 /// |---|---|---|---|
@@ -40,15 +44,24 @@ type Handler<H> = Box<
 ///
 /// The handlers of calls that run at once run at once, too. What a failure, a panic or a
 /// timeout of a handler means is told at [`OnFault`]. [`Plugin`](crate::Plugin) has examples.
-#[derive(Debug)]
 pub struct HookRegistry {
     plugin_id: Arc<str>,
     config: Arc<Value>,
     taps: Taps,
+    observers: Vec<Observer>,
+}
+
+impl fmt::Debug for HookRegistry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HookRegistry")
+            .field("taps", &self.taps)
+            .field("observers", &self.observers.len())
+            .finish_non_exhaustive()
+    }
 }
 
 /// All mounted handlers, by hook.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Taps {
     pub(crate) session_start: Vec<Tapped<SessionStart>>,
     pub(crate) session_end: Vec<Tapped<SessionEnd>>,
@@ -59,6 +72,55 @@ pub(crate) struct Taps {
     pub(crate) before_compact: Vec<Tapped<BeforeCompact>>,
     /// Fires once the plugins are about to be shut down: no handler runs any more.
     retired: CancellationToken,
+    /// Who watches the calls of handlers; set once all plugins are applied.
+    observers: Arc<OnceLock<Vec<Observer>>>,
+}
+
+/// Watches the calls of handlers.
+type Observer = Box<dyn Fn(&HookCall<'_>) + Send + Sync>;
+
+/// One call of a handler, for an observer.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct HookCall<'a> {
+    /// The hook, such as `BeforeToolUse`.
+    pub hook: &'static str,
+    /// The plugin of the handler.
+    pub plugin_id: &'a str,
+    /// The name of its tap.
+    pub tap: &'a str,
+    /// How long the handler ran.
+    pub duration: Duration,
+    /// What came of it.
+    pub report: HookReport<'a>,
+}
+
+/// What came of the call of a handler.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum HookReport<'a> {
+    /// It went on unchanged.
+    Continued,
+    /// It changed something.
+    Changed,
+    /// It aborted, for this reason.
+    Aborted(&'a str),
+    /// It failed, panicked or took too long.
+    Faulted(&'a str),
+}
+
+impl fmt::Debug for Taps {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Taps")
+            .field("session_start", &self.session_start)
+            .field("session_end", &self.session_end)
+            .field("turn_start", &self.turn_start)
+            .field("turn_end", &self.turn_end)
+            .field("before_tool_use", &self.before_tool_use)
+            .field("after_tool_use", &self.after_tool_use)
+            .field("before_compact", &self.before_compact)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Taps {
@@ -94,9 +156,10 @@ impl HookDeadline<'_> {
 pub(crate) struct Tapped<H: Hook> {
     plugin_id: Arc<str>,
     config: Arc<Value>,
-    tap: Tap,
+    pub(super) tap: Tap,
     handler: Handler<H>,
     retired: CancellationToken,
+    observers: Arc<OnceLock<Vec<Observer>>>,
 }
 
 impl<H: Hook> fmt::Debug for Tapped<H> {
@@ -119,6 +182,7 @@ macro_rules! tap_methods {
                 tap: tap.into(),
                 handler: Box::new(move |payload| Box::pin(handler(payload))),
                 retired: self.taps.retired.clone(),
+                observers: Arc::clone(&self.taps.observers),
             });
         }
     )*};
@@ -130,6 +194,7 @@ impl HookRegistry {
             plugin_id: "".into(),
             config: Arc::default(),
             taps: Taps::default(),
+            observers: Vec::new(),
         }
     }
 
@@ -139,8 +204,33 @@ impl HookRegistry {
         self.config = Arc::clone(config);
     }
 
-    pub(crate) fn into_taps(self) -> Taps {
-        self.taps
+    /// Everything that was mounted, each hook in the order its handlers run.
+    ///
+    /// # Errors
+    /// `INVALID_CONFIG` naming the taps that cannot be put in order.
+    pub(crate) fn into_taps(self) -> Result<Taps, AgentError> {
+        let Self {
+            mut taps,
+            observers,
+            ..
+        } = self;
+        taps.session_start = ordered(taps.session_start)?;
+        taps.session_end = ordered(taps.session_end)?;
+        taps.turn_start = ordered(taps.turn_start)?;
+        taps.turn_end = ordered(taps.turn_end)?;
+        taps.before_tool_use = ordered(taps.before_tool_use)?;
+        taps.after_tool_use = ordered(taps.after_tool_use)?;
+        taps.before_compact = ordered(taps.before_compact)?;
+        // Nobody set it before: this is called once.
+        let _ = taps.observers.set(observers);
+        Ok(taps)
+    }
+
+    /// Watches every call of every handler of every hook, also those of other plugins: with its
+    /// name, its duration and what came of it. An observer changes nothing; one that panics is
+    /// logged and passed over. It runs where the handler ran, so it must be quick.
+    pub fn observe(&mut self, observer: impl Fn(&HookCall<'_>) + Send + Sync + 'static) {
+        self.observers.push(Box::new(observer));
     }
 
     tap_methods! {
@@ -192,7 +282,11 @@ pub(crate) async fn run<H: Hook>(
 ) -> HookRun<H> {
     let mut warnings = Vec::new();
     for tapped in taps {
+        let began = tapped.is_observed().then(Instant::now);
         let outcome = tapped.call(payload.clone(), deadline).await;
+        if let Some(began) = began {
+            tapped.tell_observers(began.elapsed(), &outcome);
+        }
         let fault = match outcome {
             Ok(HookOutcome::Continue) => continue,
             Ok(HookOutcome::ContinueWith(changed)) => match change(&mut payload, changed) {
@@ -237,7 +331,7 @@ impl<H: Hook> Tapped<H> {
         mut payload: H,
         deadline: HookDeadline<'_>,
     ) -> Result<HookOutcome<H::Change>, String> {
-        payload.set_config(&self.config);
+        payload.set_surroundings(&self.config, deadline.cancel);
         let limit = match self.tap.limit {
             TapLimit::Configured => Some(deadline.limit),
             TapLimit::Own(own) => Some(own),
@@ -255,7 +349,7 @@ impl<H: Hook> Tapped<H> {
                         answer.map_err(|panicked| panicked.to_string())
                     }
                     () = deadline.after_cancel() => {
-                        Err("it did not answer in time after the end was asked for".to_owned())
+                        Err("it did not return in time after the turn was cancelled or the session closed".to_owned())
                     }
                 },
             }
@@ -282,6 +376,30 @@ impl<H: Hook> Tapped<H> {
             .instrument(span)
             .await?
             .map_err(|error| error.message)
+    }
+
+    fn is_observed(&self) -> bool {
+        self.observers.get().is_some_and(|all| !all.is_empty())
+    }
+
+    fn tell_observers(&self, duration: Duration, outcome: &Result<HookOutcome<H::Change>, String>) {
+        let call = HookCall {
+            hook: H::NAME,
+            plugin_id: &self.plugin_id,
+            tap: &self.tap.name,
+            duration,
+            report: match outcome {
+                Ok(HookOutcome::Continue) => HookReport::Continued,
+                Ok(HookOutcome::ContinueWith(_)) => HookReport::Changed,
+                Ok(HookOutcome::Abort(reason)) => HookReport::Aborted(reason),
+                Err(fault) => HookReport::Faulted(fault),
+            },
+        };
+        for observer in self.observers.get().into_iter().flatten() {
+            if let Err(panicked) = contain::call(|| observer(&call)) {
+                tracing::warn!(hook = H::NAME, %panicked, "an observer of hooks failed");
+            }
+        }
     }
 
     fn stop(&self, reason: String) -> Stop {

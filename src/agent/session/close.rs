@@ -14,6 +14,7 @@ use crate::agent::hook::SessionEnd;
 use crate::agent::hook::registry;
 use crate::agent::provider::Usage;
 use crate::agent::storage::{SessionEventKind, SessionMetadata};
+use crate::agent::tool::inside;
 use crate::agent::work::{Activity, Closing, SessionCore};
 
 /// Shares of `shutdown_timeout_ms` that the steps of a close may take once a shutdown has
@@ -24,7 +25,12 @@ const WIND_UP_SHARE: (u32, u32) = (1, 5);
 
 impl SessionInner {
     /// Closes the session, or waits for the close that is under way.
+    ///
+    /// # Errors
+    /// `SESSION_BUSY` for a tool that would wait for its own call, and nothing is closed;
+    /// `STORAGE_ERROR`.
     pub(crate) async fn close(self: &Arc<Self>) -> Result<(), AgentError> {
+        inside::refuse(&self.open.id, "close its session")?;
         let mut closing = self.begin_close();
         let closing = closing
             .wait_for(|closing| closing.over)
@@ -34,20 +40,24 @@ impl SessionInner {
     }
 
     /// Closes the session as far as the next one needs it: everything is written, and the
-    /// slot is free. What could not be stored is its own problem, not the next one's.
+    /// slot is free. Returns what could not be stored, a sentence for the user.
     ///
     /// # Errors
     /// `INTERNAL`: the slot is not free.
-    pub(crate) async fn close_for_replace(self: &Arc<Self>) -> Result<(), AgentError> {
+    pub(crate) async fn close_for_replace(self: &Arc<Self>) -> Result<Option<String>, AgentError> {
         let mut closing = self.begin_close();
         let closing = closing
             .wait_for(|closing| closing.stored.is_some())
             .await
             .map_err(|_| panicked())?;
-        if let Some(Err(error)) = &closing.stored {
-            tracing::warn!(session = %self.open.id, %error, "closing the replaced session");
-        }
-        Ok(())
+        let Some(Err(error)) = &closing.stored else {
+            return Ok(None);
+        };
+        tracing::warn!(session = %self.open.id, %error, "closing the replaced session");
+        Ok(Some(format!(
+            "the session \"{}\" was closed for this one: {}",
+            self.open.id, error.message
+        )))
     }
 
     /// Begins to close, unless that has begun.
@@ -201,13 +211,14 @@ impl SessionInner {
         if let Some((turn_id, task)) = stopped {
             let what = "the running turn did not end in time and was stopped; what its tools did is unknown";
             self.open.core.leave_out(&self.open.id, what);
-            task.abort();
+            // Before the task goes, whose lease would end it as failed.
             if let Some(log) = self.open.core.event_log.turn(&turn_id) {
                 log.end(AgentEventKind::TurnCancelled {
                     usage: Usage::default(),
                 })
                 .wake();
             }
+            task.abort();
         } else if work.is_none() {
             let what = "the compaction did not end in time and was given up";
             self.open.core.leave_out(&self.open.id, what);
@@ -233,6 +244,7 @@ impl SessionInner {
                 session_id: Arc::clone(&self.open.id),
                 message_count,
                 plugin_config: Arc::default(),
+                cancel: None,
             },
             self.open.core.hook_limit_with(&closing),
             |_| false,

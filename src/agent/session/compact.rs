@@ -57,10 +57,10 @@ impl SessionInner {
             record: Record::OrNothing,
         };
         let attempt = compaction.run(work, tokens).await;
-        work.spend(
-            attempt.usage,
-            matches!(attempt.outcome, Outcome::Compacted(_)),
-        );
+        work.usage += attempt.usage;
+        if !matches!(attempt.outcome, Outcome::Compacted(_)) {
+            work.note_spent(attempt.usage);
+        }
         core.event_log.tell(&self.open.id, attempt.events);
         match attempt.outcome {
             Outcome::Compacted(outcome) | Outcome::FreesNothing(outcome) => Ok(outcome),

@@ -17,11 +17,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::catalog::Model;
 use super::compaction::CompactionOutcome;
+use super::config::SendOptions;
 use super::contain::{self, lock};
 use super::error::AgentError;
 use super::event_log::{Subscription, Turn};
 use super::message::{ContentBlock, UserInput};
-use super::provider::{ReasoningEffort, ResponseFormat};
 use super::storage::path::Path;
 use super::storage::{EventPage, PageRequest, SessionEvent};
 use super::turn::{self, TurnInput, TurnRequest};
@@ -49,32 +49,11 @@ pub(crate) struct SessionInner {
     slot: Weak<Slot>,
 }
 
-/// What a message is sent with. Everything is optional.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-#[cfg_attr(feature = "bindings", derive(specta::Type))]
-pub struct SendOptions {
-    /// A model for this and later turns.
-    #[cfg_attr(feature = "bindings", specta(optional))]
-    pub model_id: Option<String>,
-    /// Sampling temperature of this turn.
-    #[cfg_attr(feature = "bindings", specta(optional))]
-    pub temperature: Option<f32>,
-    /// Upper limit of each answer of this turn, in tokens.
-    #[cfg_attr(feature = "bindings", specta(optional))]
-    pub max_tokens: Option<u32>,
-    /// How much the model should reason in this turn.
-    #[cfg_attr(feature = "bindings", specta(optional))]
-    pub reasoning_effort: Option<ReasoningEffort>,
-    /// The shape each answer of this turn must have.
-    #[cfg_attr(feature = "bindings", specta(optional))]
-    pub response_format: Option<ResponseFormat>,
-}
-
 /// What can be known of an open session at a moment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[non_exhaustive]
 pub struct SessionInfo {
     /// The session.
     pub session_id: String,
@@ -103,6 +82,10 @@ pub struct SessionInfo {
     /// Milliseconds since the Unix epoch.
     #[cfg_attr(feature = "bindings", specta(type = u32))]
     pub created_at: u64,
+    /// What went wrong while it was opened, for the user: what the session that it replaced
+    /// could not store.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 impl Session {
@@ -194,13 +177,16 @@ impl Session {
     ///
     /// # Errors
     /// `STORAGE_ERROR` saying what could not be stored; the session is closed all the same.
+    /// `SESSION_BUSY` from inside a tool's call in this session, which the close would wait for:
+    /// nothing is closed then.
     pub async fn close(&self) -> Result<(), AgentError> {
         self.inner.close().await
     }
 
     /// The events of this session's turns: what comes after event `after` as far as it is
-    /// kept (the last eight turns), else from the start of the running turn, then live until
-    /// the session is closed.
+    /// kept (the last eight turns, within `event_log_limit_bytes`), else from the start of the
+    /// running turn, then live until the session is closed. A number that no event has yet means
+    /// from now on.
     #[must_use]
     pub fn subscribe(&self, after: Option<u64>) -> Subscription {
         let subscription = self
@@ -230,6 +216,7 @@ impl SessionInner {
         self.open.core.check_running()?;
         // Looked at first: checking an image is work for nothing while a turn runs.
         lock(&self.open.state).check_idle()?;
+        options.check()?;
         let mut content = input.checked()?;
         let skill = self.open.core.skills.resolve(&mut content)?;
         let model = self.model_for(options.model_id.as_deref())?;
@@ -351,6 +338,7 @@ impl SessionInner {
             context_window: state.model.info.context_window,
             message_count: state.message_count,
             created_at: self.open.created_at,
+            warnings: self.open.warnings.clone(),
         }
     }
 

@@ -25,7 +25,11 @@ use crate::agent::storage::{
     EventPage, Interruption, PageRequest, SessionEvent, SessionEventKind, SessionLog,
     SessionMetadata, SessionOverrides, SessionSummary,
 };
+use crate::agent::stored::title_line;
 use crate::agent::work::{Activity, OpenSession, SessionCore, State};
+
+/// No record has this index or a larger one: a page could not read it exactly.
+const LAST_INDEX: u64 = (1 << 53) - 1;
 
 /// What a session is made of, new or stored.
 struct Parts {
@@ -46,6 +50,9 @@ pub(crate) async fn create(
     model: Model,
 ) -> Result<Session, AgentError> {
     let id: Arc<str> = uuid::Uuid::now_v7().to_string().into();
+    // A blank title is none: the session takes the user's first words.
+    let title = config.title.filter(|title| !title.trim().is_empty());
+    let title = title.as_deref().map(title_line).transpose()?;
     let journal = journal(&core, &id, 0);
     let work = SessionCore::new(Context::new(&core.notes, model.profile()), journal);
     let parts = Parts {
@@ -57,7 +64,7 @@ pub(crate) async fn create(
             memory_namespace: config.memory_namespace,
         },
         environment: config.environment,
-        title: config.title.filter(|title| !title.trim().is_empty()),
+        title,
         model,
         work: Box::new(work),
     };
@@ -81,7 +88,7 @@ pub(crate) struct Stored {
 /// `SESSION_NOT_FOUND`, `STORAGE_ERROR`.
 pub(crate) async fn load(core: &Core, session_id: &Arc<str>) -> Result<Stored, AgentError> {
     let missing = || AgentError::session_not_found(session_id);
-    let storage = core.sessions.as_ref().ok_or_else(missing)?;
+    let storage = core.sessions.as_deref().ok_or_else(missing)?;
     let limit = core.storage_limit();
     let doing = "loading the session failed";
     let log = guarded(limit, doing, || storage.load(session_id))
@@ -107,6 +114,12 @@ pub(crate) async fn load(core: &Core, session_id: &Arc<str>) -> Result<Stored, A
         .collect();
     let last_readable = by_index.last_key_value().map(|(index, _)| *index);
     let last_index = last_index.max(last_readable).ok_or_else(missing)?;
+    if last_index >= LAST_INDEX {
+        return Err(AgentError::storage(
+            doing,
+            "its last record is damaged: there is no index left behind it",
+        ));
+    }
     let events: Vec<SessionEvent> = by_index.into_values().collect();
     Ok(Stored {
         id: Arc::clone(session_id),
@@ -124,11 +137,8 @@ impl Stored {
     /// `SESSION_NOT_FOUND`, `STORAGE_ERROR`.
     pub(crate) async fn refreshed(self, core: &Core) -> Result<Self, AgentError> {
         let missing = || AgentError::session_not_found(&self.id);
-        let storage = core.sessions.as_ref().ok_or_else(missing)?;
-        let Some(next) = self.last_index.checked_add(1) else {
-            return Ok(self);
-        };
-        let request = PageRequest::new(next, NonZeroUsize::MIN);
+        let storage = core.sessions.as_deref().ok_or_else(missing)?;
+        let request = PageRequest::new(self.last_index + 1, NonZeroUsize::MIN);
         let doing = "loading the session failed";
         let since = guarded(core.storage_limit(), doing, || {
             storage.load_page(&self.id, request)
@@ -232,7 +242,7 @@ pub(crate) async fn resume(
         .as_ref()
         .map(|summary| summary.title.clone())
         .or(first_title);
-    let next_index = stored.last_index.saturating_add(1);
+    let next_index = stored.last_index + 1;
     let messages = stored.visible().filter(|event| event.is_message());
     let message_count = u32::try_from(messages.count()).unwrap_or(u32::MAX);
     let namespace = namespace(&core, &overrides);
@@ -281,6 +291,7 @@ async fn open(
             session_id: Arc::clone(&parts.id),
             resumed,
             plugin_config: Arc::default(),
+            cancel: None,
         },
         core.hook_limit_with(ticket.contended()),
         |_| false,
@@ -308,6 +319,7 @@ async fn open(
         created_at: parts.created_at,
         overrides: parts.overrides,
         environment: parts.environment,
+        warnings: ticket.losses().to_vec(),
         state: Mutex::new(State {
             closing: None,
             model: parts.model,

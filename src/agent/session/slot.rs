@@ -44,6 +44,8 @@ pub(crate) struct SlotTicket {
     slot: Arc<Slot>,
     /// Fires when somebody waits for the slot.
     contended: CancellationToken,
+    /// What the sessions that were closed for it could not store.
+    losses: Vec<String>,
     used: bool,
 }
 
@@ -90,6 +92,7 @@ impl Slot {
             Some(Ok(SlotTicket {
                 slot: Arc::clone(self),
                 contended,
+                losses: Vec::new(),
                 used: false,
             }))
         })
@@ -106,14 +109,20 @@ impl Slot {
         session_id: Option<&Arc<str>>,
     ) -> Result<SlotTicket, AgentError> {
         let _first_in_queue = self.queue.lock().await;
+        let mut losses = Vec::new();
         loop {
             if let Some(open) = self.wait_open().await {
-                open.close_for_replace().await?;
+                losses.extend(open.close_for_replace().await?);
             }
             match self.take(session_id).await {
                 // Somebody was quicker; that session makes way, too.
                 Err(refused) if refused.code == ErrorCode::SessionBusy => {}
-                taken => return taken,
+                taken => {
+                    return taken.map(|mut ticket| {
+                        ticket.losses = losses;
+                        ticket
+                    });
+                }
             }
         }
     }
@@ -223,6 +232,11 @@ impl Held {
 impl SlotTicket {
     pub(crate) fn slot(&self) -> &Arc<Slot> {
         &self.slot
+    }
+
+    /// What the sessions that were closed for it could not store, each a sentence.
+    pub(crate) fn losses(&self) -> &[String] {
+        &self.losses
     }
 
     /// Fires when somebody waits for the slot.

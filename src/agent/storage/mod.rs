@@ -213,7 +213,9 @@ pub trait SessionStorage: Send + Sync + 'static {
         let Some(log) = self.load(session_id).await? else {
             return Ok(None);
         };
-        let records = log.events.into_iter().map(|event| {
+        let mut events = log.events;
+        events.retain(|event| request.contains(event.index));
+        let records = events.into_iter().map(|event| {
             let size = serde_json::to_vec(&event)?.len() as u64;
             Ok((event.index, size, Some(event)))
         });

@@ -6,22 +6,28 @@
 
 // Chapter 3.2.
 
+pub(crate) mod arguments;
+mod context;
 pub(crate) mod dispatcher;
+pub(crate) mod inside;
+mod outcome;
 pub(crate) mod output;
+mod running;
+mod schema;
 pub(crate) mod set;
+mod storable;
 mod typed;
 
-use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tokio_util::sync::CancellationToken;
 
-pub use typed::{BoxedOutput, TypedTool, typed, typed_blocking};
+pub use context::ToolContext;
+pub use typed::{IntoToolOutput, TypedTool, typed, typed_blocking};
 
-use super::event_log::TurnLog;
+use super::error::caller_error;
 
 /// Something the model can do.
 ///
@@ -44,12 +50,8 @@ use super::event_log::TurnLog;
 /// #[async_trait]
 /// impl ToolHandler for Clock {
 ///     fn definition(&self) -> ToolDefinition {
-///         ToolDefinition {
-///             name: "now".into(),
-///             description: "Tells the time in seconds since 1970.".into(),
-///             parameters: json!({ "type": "object", "properties": {} }),
-///             mutating: false,
-///         }
+///         let parameters = json!({ "type": "object", "properties": {} });
+///         ToolDefinition::new("now", "Tells the time in seconds since 1970.", parameters)
 ///     }
 ///
 ///     async fn call(&self, _input: ToolInput, _context: ToolContext) -> Result<ToolOutput, ToolError> {
@@ -61,7 +63,7 @@ use super::event_log::TurnLog;
 /// // A test of a tool needs no agent.
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), ToolError> {
-/// let input = ToolInput { call_id: "c1".into(), tool_name: "now".into(), arguments: json!({}) };
+/// let input = ToolInput::new("c1", "now", json!({}));
 /// let output = Clock.call(input, ToolContext::detached()).await?;
 /// assert!(!output.is_error);
 /// # Ok(())
@@ -74,28 +76,64 @@ pub trait ToolHandler: Send + Sync + 'static {
 
     /// Runs one call. The arguments fit the schema.
     ///
-    /// A user's cancel never interrupts a call; after `tool_timeout_ms` the token of
-    /// `context` fires, and up to 2 s later the future is dropped.
+    /// A user's cancel never interrupts a call: it fires `cancel_requested` of `context`, which a
+    /// tool may follow, and the agent waits. After `tool_timeout_ms` `timed_out` fires, and up to
+    /// 2 s later the future is dropped.
+    ///
+    /// A call must not wait for its own end: inside of it, closing or replacing its session is
+    /// refused with `SESSION_BUSY`, and a shutdown is begun but not awaited.
     ///
     /// # Errors
     /// The model gets the message as an error result, and the turn goes on.
     async fn call(&self, input: ToolInput, context: ToolContext) -> Result<ToolOutput, ToolError>;
 }
 
+/// A tool that is shared.
+#[async_trait]
+impl<T: ToolHandler + ?Sized> ToolHandler for Arc<T> {
+    fn definition(&self) -> ToolDefinition {
+        (**self).definition()
+    }
+
+    async fn call(&self, input: ToolInput, context: ToolContext) -> Result<ToolOutput, ToolError> {
+        (**self).call(input, context).await
+    }
+}
+
 /// What a tool declares.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct ToolDefinition {
-    /// Unique among all tools of the agent, and not blank. The agent takes any other name;
-    /// most servers take letters, digits, `_` and `-` only, at most 64 of them.
+    /// Unique among all tools of the agent: 1 to 64 characters, each one of `A-Z`, `a-z`, `0-9`,
+    /// `_` and `-`. Another name fails the build with `INVALID_CONFIG`.
     pub name: String,
     /// For the model: what the tool does and when to use it.
     pub description: String,
-    /// JSON Schema of the arguments, which are always an object. A schema that is none fails
-    /// the build with `INVALID_CONFIG`.
+    /// JSON Schema of the arguments, which are always an object. An invalid schema fails the
+    /// build with `INVALID_CONFIG`.
     pub parameters: Value,
     /// Whether the tool changes anything. A batch of calls with a mutating one runs
     /// one after another, in the model's order; others run at once.
     pub mutating: bool,
+}
+
+impl ToolDefinition {
+    /// A tool that changes nothing.
+    pub fn new(name: impl Into<String>, description: impl Into<String>, parameters: Value) -> Self {
+        Self {
+            name: name.into(),
+            description: description.into(),
+            parameters,
+            mutating: false,
+        }
+    }
+
+    /// Marks the tool as one that changes something.
+    #[must_use]
+    pub fn mutating(mut self) -> Self {
+        self.mutating = true;
+        self
+    }
 }
 
 /// A tool as it is listed.
@@ -116,6 +154,7 @@ pub struct ToolInfo {
 
 /// One call of a tool.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct ToolInput {
     /// The call, unique in its session.
     pub call_id: Arc<str>,
@@ -125,14 +164,31 @@ pub struct ToolInput {
     pub arguments: Value,
 }
 
+impl ToolInput {
+    /// A call as the agent makes it, to test a tool with.
+    pub fn new(
+        call_id: impl Into<Arc<str>>,
+        tool_name: impl Into<Arc<str>>,
+        arguments: Value,
+    ) -> Self {
+        Self {
+            call_id: call_id.into(),
+            tool_name: tool_name.into(),
+            arguments,
+        }
+    }
+}
+
 /// What a tool gives back. A `String` or a `&str` turns into one by `into()`.
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct ToolOutput {
     /// For the model. Above `tool_output_limit_bytes` the middle is cut out.
     pub content: String,
     /// Whether the content tells of a failure.
     pub is_error: bool,
-    /// For the caller, never for the model: it comes with `ToolCallEnd` and is stored.
+    /// For the caller, never for the model: it comes with `ToolCallEnd` and is stored. Above
+    /// 1 MiB of JSON, or nested deeper than 64 levels, it is left out with a warning.
     pub metadata: Option<Value>,
 }
 
@@ -162,91 +218,22 @@ impl ToolOutput {
     }
 }
 
-impl<S: Into<String>> From<S> for ToolOutput {
-    fn from(content: S) -> Self {
+impl From<String> for ToolOutput {
+    fn from(content: String) -> Self {
         Self::text(content)
     }
 }
 
-/// Why a tool failed; the model reads it, as it reads [`ToolOutput::error`].
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub struct ToolError {
-    /// What failed and what the model can do about it.
-    pub message: String,
-}
-
-impl ToolError {
-    /// A failure with a message for the model.
-    pub fn new(message: impl fmt::Display) -> Self {
-        Self {
-            message: message.to_string(),
-        }
+impl From<&str> for ToolOutput {
+    fn from(content: &str) -> Self {
+        Self::text(content)
     }
 }
 
-/// What a call can know and use of its surroundings.
-#[derive(Clone)]
-pub struct ToolContext {
-    /// The session.
-    pub session_id: Arc<str>,
-    /// The turn.
-    pub turn_id: Arc<str>,
-    /// Fires when the call has run out of time; never on a user's cancel.
-    pub timed_out: CancellationToken,
-    progress: Option<ProgressSink>,
-}
-
-#[derive(Clone)]
-struct ProgressSink {
-    log: Arc<TurnLog>,
-    call_id: Arc<str>,
-}
-
-impl ToolContext {
-    pub(crate) fn new(
-        log: &Arc<TurnLog>,
-        call_id: &Arc<str>,
-        timed_out: CancellationToken,
-    ) -> Self {
-        Self {
-            session_id: Arc::clone(log.session_id()),
-            turn_id: Arc::clone(log.turn_id()),
-            timed_out,
-            progress: Some(ProgressSink {
-                log: Arc::clone(log),
-                call_id: Arc::clone(call_id),
-            }),
-        }
-    }
-
-    /// A context outside of any turn, to test a tool with. Progress goes nowhere.
-    #[must_use]
-    pub fn detached() -> Self {
-        Self {
-            session_id: "detached".into(),
-            turn_id: "detached".into(),
-            timed_out: CancellationToken::new(),
-            progress: None,
-        }
-    }
-
-    /// Tells the user what the tool is doing: a `ToolProgress` event. Longer texts are cut
-    /// at 4,096 bytes; what comes after the call has ended is dropped.
-    pub fn progress(&self, message: impl Into<String>) {
-        if let Some(sink) = &self.progress
-            && !self.timed_out.is_cancelled()
-        {
-            sink.log.progress(&sink.call_id, message.into());
-        }
-    }
-}
-
-impl fmt::Debug for ToolContext {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ToolContext")
-            .field("session_id", &self.session_id)
-            .field("turn_id", &self.turn_id)
-            .finish_non_exhaustive()
+caller_error! {
+    /// Why a tool failed; the model reads it, as it reads [`ToolOutput::error`].
+    ToolError {
+        /// What failed and what the model can do about it.
+        message
     }
 }

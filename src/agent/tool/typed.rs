@@ -1,24 +1,31 @@
 //! Tools from plain functions: the schema is derived from the argument type.
 
+use std::any::Any;
 use std::future::Future;
-use std::marker::PhantomData;
+use std::pin::Pin;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::inside;
 use super::{ToolContext, ToolDefinition, ToolError, ToolHandler, ToolInput, ToolOutput};
+use crate::agent::text::excerpt;
 
 /// A tool made of a function by [`typed`] or [`typed_blocking`]. It is read-only unless
 /// [`mutating`](Self::mutating) says otherwise.
-pub struct TypedTool<A, F> {
+pub struct TypedTool {
     definition: ToolDefinition,
-    run: F,
-    arguments: PhantomData<fn(A)>,
+    run: Box<Run>,
 }
 
-impl<A, F> TypedTool<A, F> {
+type Run = dyn Fn(Value, ToolContext) -> Running + Send + Sync;
+type Running = Pin<Box<dyn Future<Output = Result<ToolOutput, ToolError>> + Send>>;
+
+impl TypedTool {
     /// Marks the tool as one that changes something. The calls of an answer run at once when
     /// all are read-only, else one after another.
     #[must_use]
@@ -28,11 +35,52 @@ impl<A, F> TypedTool<A, F> {
     }
 }
 
+impl std::fmt::Debug for TypedTool {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TypedTool")
+            .field("definition", &self.definition)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What the function of a typed tool can give back: a [`ToolOutput`], or anything that can be
+/// serialized. A text stays as it is; anything else becomes JSON.
+pub trait IntoToolOutput {
+    /// The output for the model.
+    ///
+    /// # Errors
+    /// The value cannot be written as JSON, such as a map whose keys are not texts.
+    fn into_tool_output(self) -> Result<ToolOutput, ToolError>;
+}
+
+impl IntoToolOutput for ToolOutput {
+    fn into_tool_output(self) -> Result<ToolOutput, ToolError> {
+        Ok(self)
+    }
+}
+
+impl<T: Serialize + 'static> IntoToolOutput for T {
+    fn into_tool_output(self) -> Result<ToolOutput, ToolError> {
+        // A plain text, which may be long, is not written and read again.
+        let mut value = Some(self);
+        if let Some(text) = (&mut value as &mut dyn Any).downcast_mut::<Option<String>>() {
+            return Ok(ToolOutput::text(text.take().unwrap_or_default()));
+        }
+        let unusable = |error| ToolError::new(format_args!("the output is not JSON: {error}"));
+        let json = serde_json::to_string(&value).map_err(unusable)?;
+        if json.starts_with('"') {
+            let text: String = serde_json::from_str(&json).map_err(unusable)?;
+            return Ok(ToolOutput::text(text));
+        }
+        Ok(ToolOutput::text(json))
+    }
+}
+
 /// A read-only tool from an async function of typed arguments.
 ///
 /// `A` is a struct with named fields. Their docs become descriptions in the schema; an
-/// `Option` or `#[serde(default)]` makes a field optional. `O` is a `String`, a `&str` or a
-/// [`ToolOutput`].
+/// `Option` or `#[serde(default)]` makes a field optional. `O` is anything that can be serialized,
+/// or a [`ToolOutput`]: see [`IntoToolOutput`].
 ///
 /// # Examples
 /// ```
@@ -50,7 +98,7 @@ impl<A, F> TypedTool<A, F> {
 ///     if args.numbers.is_empty() {
 ///         return Err(ToolError::new("give at least one number"));
 ///     }
-///     Ok(args.numbers.iter().sum::<f64>().to_string())
+///     Ok(args.numbers.iter().sum::<f64>())
 /// });
 /// # let _ = sum;
 /// ```
@@ -86,20 +134,19 @@ pub fn typed<A, O, F, Fut>(
     name: impl Into<String>,
     description: impl Into<String>,
     run: F,
-) -> TypedTool<A, impl Fn(A, ToolContext) -> BoxedOutput + Send + Sync + 'static>
+) -> TypedTool
 where
     A: DeserializeOwned + JsonSchema + Send + 'static,
-    O: Into<ToolOutput>,
+    O: IntoToolOutput,
     F: Fn(A, ToolContext) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = Result<O, ToolError>> + Send + 'static,
 {
     TypedTool {
         definition: definition::<A>(name.into(), description.into()),
-        run: move |arguments, context| {
-            let call = run(arguments, context);
-            Box::pin(async move { call.await.map(Into::into) }) as BoxedOutput
-        },
-        arguments: PhantomData,
+        run: Box::new(move |arguments, context| {
+            let call = read(arguments).map(|arguments| run(arguments, context));
+            Box::pin(async move { call?.await?.into_tool_output() })
+        }),
     }
 }
 
@@ -139,18 +186,19 @@ pub fn typed_blocking<A, O, F>(
     name: impl Into<String>,
     description: impl Into<String>,
     run: F,
-) -> TypedTool<A, impl Fn(A, ToolContext) -> BoxedOutput + Send + Sync + 'static>
+) -> TypedTool
 where
     A: DeserializeOwned + JsonSchema + Send + 'static,
-    O: Into<ToolOutput>,
+    O: IntoToolOutput,
     F: Fn(A, ToolContext) -> Result<O, ToolError> + Send + Sync + 'static,
 {
-    let run = std::sync::Arc::new(run);
+    let run = Arc::new(run);
     TypedTool {
         definition: definition::<A>(name.into(), description.into()),
-        run: move |arguments, context| {
-            let run = std::sync::Arc::clone(&run);
-            let call = tokio::task::spawn_blocking(move || run(arguments, context).map(Into::into));
+        run: Box::new(move |arguments, context| {
+            let run = Arc::clone(&run);
+            let call = move || run(read(arguments)?, context)?.into_tool_output();
+            let call = tokio::task::spawn_blocking(inside::carried(call));
             Box::pin(async move {
                 match call.await {
                     Ok(output) => output,
@@ -159,16 +207,21 @@ where
                         Err(_) => Err(ToolError::new("the runtime is shutting down")),
                     },
                 }
-            }) as BoxedOutput
-        },
-        arguments: PhantomData,
+            })
+        }),
     }
 }
 
-/// What a typed tool's function gives back, boxed. Only the signatures of [`typed`] and
-/// [`typed_blocking`] need it.
-pub type BoxedOutput =
-    std::pin::Pin<Box<dyn Future<Output = Result<ToolOutput, ToolError>> + Send>>;
+/// Reads the arguments into their type. What the schema lets through and the type refuses is
+/// told like what the schema refuses.
+fn read<A: DeserializeOwned>(arguments: Value) -> Result<A, ToolError> {
+    serde_json::from_value(arguments).map_err(|error| {
+        ToolError::new(format_args!(
+            "the arguments do not fit: {}; the tool was not run",
+            excerpt(&error.to_string(), 200)
+        ))
+    })
+}
 
 fn definition<A: JsonSchema>(name: String, description: String) -> ToolDefinition {
     let mut parameters = schemars::schema_for!(A).to_value();
@@ -178,27 +231,16 @@ fn definition<A: JsonSchema>(name: String, description: String) -> ToolDefinitio
         schema.remove("title");
         schema.entry("type").or_insert_with(|| "object".into());
     }
-    ToolDefinition {
-        name,
-        description,
-        parameters,
-        mutating: false,
-    }
+    ToolDefinition::new(name, description, parameters)
 }
 
 #[async_trait]
-impl<A, F> ToolHandler for TypedTool<A, F>
-where
-    A: DeserializeOwned + Send + 'static,
-    F: Fn(A, ToolContext) -> BoxedOutput + Send + Sync + 'static,
-{
+impl ToolHandler for TypedTool {
     fn definition(&self) -> ToolDefinition {
         self.definition.clone()
     }
 
     async fn call(&self, input: ToolInput, context: ToolContext) -> Result<ToolOutput, ToolError> {
-        let arguments = serde_json::from_value(input.arguments)
-            .map_err(|error| ToolError::new(format_args!("invalid arguments: {error}")))?;
-        (self.run)(arguments, context).await
+        (self.run)(input.arguments, context).await
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Ending, TurnInput, TurnRun};
 use crate::agent::context::SkillPrompt;
 use crate::agent::error::{AgentError, ErrorOrigin};
-use crate::agent::hook::{OnFault, TurnStart, TurnStartChange, registry};
+use crate::agent::hook::{OnFault, TurnOrigin, TurnStart, TurnStartChange, registry};
 use crate::agent::journal::guarded;
 use crate::agent::message::{ContentBlock, UserInput};
 use crate::agent::storage::{SessionEvent, SessionEventKind, SessionMetadata};
@@ -29,7 +29,7 @@ impl TurnRun<'_> {
         };
         self.work.unstored = Some(message.clone());
         let NewMessage { content, skill } = message;
-        let changed = self.run_turn_start(&content).await?;
+        let changed = self.run_turn_start(&content, TurnOrigin::Send).await?;
         let content = changed.unwrap_or(content);
         let skills = &self.core().skills;
         let prompt = skill
@@ -42,7 +42,7 @@ impl TurnRun<'_> {
             skill,
             steering: false,
         });
-        let events = self.write_first(kinds).await?;
+        let events = self.write_first(kinds, None).await?;
         self.work.unstored = None;
         if let Some(title) = title {
             self.keep_title(title).await;
@@ -66,9 +66,17 @@ impl TurnRun<'_> {
                 "there is no message to run again; send one",
             )));
         };
-        let (index, content) = (said.index, said.content.to_vec());
+        let (index, mut content) = (said.index, said.content.to_vec());
         let skill = said.skill.map(str::to_owned);
-        let _unchanged = self.run_turn_start(&content).await?;
+        let changed = self.run_turn_start(&content, TurnOrigin::Retry).await?;
+        let rewritten = changed
+            .filter(|changed| *changed != content)
+            .and_then(|changed| self.work.context.rewritten(index, changed));
+        if let Some(SessionEventKind::UserMessage { content: new, .. }) =
+            rewritten.as_deref().map(|event| &event.kind)
+        {
+            content.clone_from(new);
+        }
         let mut kinds = std::mem::take(&mut self.work.pending);
         // What cut the last turn is left behind with its answer.
         kinds.retain(|kind| !is_interruption(kind));
@@ -81,9 +89,12 @@ impl TurnRun<'_> {
             });
         }
         let _titled = self.opening(&mut kinds, &content);
-        let events = self.write_first(kinds).await?;
+        let events = self.write_first(kinds, rewritten.clone()).await?;
         if let Some(to) = moves {
             self.work.rewind(to);
+        }
+        if let Some(event) = rewritten {
+            self.work.context.replace(event);
         }
         for event in &events {
             self.work.push(event);
@@ -96,20 +107,21 @@ impl TurnRun<'_> {
         Ok(())
     }
 
-    /// Writes what the turn begins with. Where that fails only what waited before is kept,
+    /// Writes what the turn begins with, and a stored message that a handler changed. Where that fails only what waited before is kept,
     /// for the next message: a message comes again with its user, and the rest is made anew.
     async fn write_first(
         &mut self,
         mut kinds: Vec<SessionEventKind>,
+        rewritten: Option<Arc<SessionEvent>>,
     ) -> Result<Vec<Arc<SessionEvent>>, Ending> {
         let turn_id = self.log.turn_id();
-        let events = if kinds.is_empty() {
+        let events = if kinds.is_empty() && rewritten.is_none() {
             Vec::new()
         } else {
             match self
                 .work
                 .journal
-                .write_first(turn_id, kinds.clone(), &self.cancel)
+                .write_first(turn_id, kinds.clone(), rewritten, &self.cancel)
                 .await
             {
                 Ok(events) => events,
@@ -131,7 +143,7 @@ impl TurnRun<'_> {
         let title = self.session.set_first_title(&stored);
         let core = self.core();
         if title != stored
-            && let Some(storage) = &core.sessions
+            && let Some(storage) = core.sessions.as_deref()
         {
             let id = &self.session.id;
             let renamed = guarded(core.storage_limit(), "renaming the session failed", || {
@@ -173,23 +185,26 @@ impl TurnRun<'_> {
         None
     }
 
-    /// Answers the changed input, if a handler changed it.
+    /// Returns the changed input, if a handler changed it.
     async fn run_turn_start(
         &mut self,
         content: &[ContentBlock],
+        origin: TurnOrigin,
     ) -> Result<Option<Vec<ContentBlock>>, Ending> {
         if self.core().taps.turn_start.is_empty() {
             return Ok(None);
         }
         let mut changed = false;
-        let mut sections = Vec::new();
         let run = registry::run(
             &self.core().taps.turn_start,
             TurnStart {
                 session_id: Arc::clone(&self.session.id),
                 turn_id: Arc::clone(self.log.turn_id()),
                 user_input: content.into(),
+                sections: Vec::new(),
+                origin,
                 plugin_config: Arc::default(),
+                cancel: None,
             },
             self.core().hook_limit_with(&self.cancel),
             |on_fault| on_fault == OnFault::Deny,
@@ -201,12 +216,12 @@ impl TurnRun<'_> {
                     payload.user_input = content.into();
                     changed = true;
                 }
-                sections.extend(change.prompt_sections);
+                payload.sections.extend(change.prompt_sections);
                 Ok(())
             },
         )
         .await;
-        self.dynamic_sections = sections;
+        self.dynamic_sections = run.payload.sections;
         self.warn(run.warnings, ErrorOrigin::Plugin);
         if let Some(stop) = run.stopped {
             self.announce_end = false;

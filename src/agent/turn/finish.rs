@@ -58,7 +58,7 @@ impl TurnRun<'_> {
     ) -> AgentEventKind {
         AgentEventKind::TurnComplete {
             status,
-            error,
+            error: error.map(Box::new),
             stop_reason: self.stop_reason,
             assistant_output,
             usage: self.usage,
@@ -80,6 +80,7 @@ impl TurnRun<'_> {
                 turn_id: Arc::clone(self.log.turn_id()),
                 assistant_output: output,
                 plugin_config: Arc::default(),
+                cancel: None,
             },
             self.core().hook_limit_with(&self.cancel),
             |_| false,

@@ -15,17 +15,21 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use super::catalog::Model;
+use super::config::SendOptions;
 use super::contain;
 use super::core::Core;
 use super::error::{AgentError, ErrorOrigin};
 use super::event::AgentEventKind;
 use super::event_log::TurnLog;
 use super::provider::{PromptBlock, StopReason, ToolSpec, Usage};
-use super::session::SendOptions;
 use super::storage::{Interruption, SessionEventKind, SessionMetadata};
 use super::tool::dispatcher::{Call, Dispatcher};
 use super::work::{Lease, NewMessage, OpenSession, SessionCore};
 use respond::Answer;
+
+/// How many calls beyond the limit of a turn are kept, so that the model is told of each. More
+/// are dropped while the answer streams.
+const CALLS_KEPT_BEYOND: usize = 64;
 
 /// What a turn is asked to do.
 pub(crate) struct TurnRequest {
@@ -201,6 +205,19 @@ impl<'a> TurnRun<'a> {
         self.interruption_noted |= interruption.is_some();
         self.record(answer.reserved, kind).await;
         answer.calls
+    }
+
+    /// How many calls of the next answer are kept: those that may run, and some to tell the
+    /// model that they did not.
+    fn room_for_calls(&self) -> usize {
+        let left = self
+            .core()
+            .config
+            .max_tool_calls_per_turn
+            .saturating_sub(self.tool_calls);
+        usize::try_from(left)
+            .unwrap_or(usize::MAX)
+            .saturating_add(CALLS_KEPT_BEYOND)
     }
 
     async fn run_tools(&mut self, step: u32, mut calls: Vec<Call>) -> Result<(), Ending> {

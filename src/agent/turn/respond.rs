@@ -101,7 +101,7 @@ impl TurnRun<'_> {
         // What the model is shown otherwise, while a request is tried without images.
         let mut hidden: Option<ModelProfile> = None;
         loop {
-            let mut response = Response::default();
+            let mut response = Response::with_room_for(self.room_for_calls());
             let mut reserved = None;
             let cost = self.work.context.request_cost();
             let span = tracing::info_span!(
@@ -127,7 +127,7 @@ impl TurnRun<'_> {
                         self.usage += *usage;
                         self.work.context.calibrate(cost, usage);
                     }
-                    return Ok(self.answer(response, reserved, true));
+                    return Ok(self.answer(response, reserved, true).await);
                 }
                 Streamed::Cancelled => {
                     self.store_partial(response, reserved, Interruption::Cancelled)
@@ -161,13 +161,15 @@ impl TurnRun<'_> {
         }
     }
 
-    fn answer(&self, response: Response, reserved: Option<u64>, complete: bool) -> Answer {
+    async fn answer(&self, response: Response, reserved: Option<u64>, complete: bool) -> Answer {
         let Completion {
             usage,
             stop_reason,
             provider_data,
         } = response.completion.clone();
-        let (parts, calls) = response.finish(complete, |id| self.work.context.knows_call(id));
+        let limit = self.core().config.tool_arguments_limit_bytes;
+        let taken = |id: &str| self.work.context.knows_call(id);
+        let (parts, calls) = response.finish(complete, limit, taken).await;
         Answer {
             parts,
             calls,
@@ -197,10 +199,10 @@ impl TurnRun<'_> {
         reserved: Option<u64>,
         interruption: Interruption,
     ) {
-        let answer = self.answer(response, reserved, false);
+        let answer = self.answer(response, reserved, false).await;
         self.output = answer.text();
         for call in self.store_answer(answer, Some(interruption)).await {
-            let kind = call.never_run(interruption);
+            let kind = call.never_run(interruption, &self.session.core.config.notes);
             self.record(None, kind).await;
         }
     }
@@ -316,6 +318,9 @@ impl TurnRun<'_> {
         };
         let attempt = compaction.run(self.work, tokens).await;
         self.usage += attempt.usage;
+        if !matches!(attempt.outcome, Outcome::Compacted(_)) {
+            self.work.note_spent(attempt.usage);
+        }
         for event in attempt.events {
             self.log.push(event);
         }

@@ -94,14 +94,22 @@ impl TurnRun<'_> {
     /// Takes what the model gave, and shows it.
     fn take(&self, step: u32, next: Next, response: &mut Response) -> Taken {
         let limit = self.core().config.response_limit_bytes;
-        let piece = match &next {
+        let (size, fits) = match &next {
             Next::Event(
                 ChatEvent::TextDelta { text, .. } | ChatEvent::ReasoningDelta { text, .. },
-            ) => text.as_str(),
-            Next::Event(ChatEvent::ToolCall { arguments, .. }) => arguments.as_str(),
-            _ => "",
+            ) => (text.len(), response.admit(text, limit)),
+            Next::Event(ChatEvent::ToolCall {
+                call_id,
+                tool_name,
+                arguments,
+                ..
+            }) => {
+                let size = call_id.len() + tool_name.len() + arguments.len();
+                let fits = response.admit_call(size, limit);
+                (1, usize::from(fits))
+            }
+            _ => (0, 0),
         };
-        let (size, fits) = (piece.len(), response.admit(piece, limit));
         if fits < size {
             return self.cut(step, next, fits, response);
         }

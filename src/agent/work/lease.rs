@@ -79,7 +79,7 @@ impl Drop for Lease {
         };
         let last = self.work.as_ref().map(|work| AgentEventKind::TurnComplete {
             status: TurnStatus::Failed,
-            error: Some(error),
+            error: Some(Box::new(error)),
             stop_reason: None,
             assistant_output: Arc::default(),
             usage: Usage::default(),

@@ -110,11 +110,9 @@ impl SessionCore {
         }
     }
 
-    /// Adds what a call of a model cost that is no part of the conversation. Where no record
-    /// tells of it, one is stored with the next message.
-    pub(crate) fn spend(&mut self, usage: Usage, told_by_a_record: bool) {
-        self.usage += usage;
-        if !told_by_a_record && usage != Usage::default() {
+    /// Notes what a call cost that no record tells of: it is stored with the next message.
+    pub(crate) fn note_spent(&mut self, usage: Usage) {
+        if usage != Usage::default() {
             self.pending.push(SessionEventKind::Metadata {
                 metadata: SessionMetadata::Spent { usage },
             });

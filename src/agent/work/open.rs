@@ -19,6 +19,8 @@ pub(crate) struct OpenSession {
     pub(crate) overrides: SessionOverrides,
     /// Frozen for the session's life in this process.
     pub(crate) environment: Option<String>,
+    /// What went wrong while it was opened, for the user.
+    pub(crate) warnings: Vec<String>,
     /// Written by send, by the end of a turn or compaction, and by close.
     pub(crate) state: Mutex<State>,
     /// Told whenever the session becomes idle.

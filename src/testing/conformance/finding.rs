@@ -60,13 +60,14 @@ pub(super) async fn literal<S: SessionStorage>(storage: S) {
         ("7", "Straße"),
         ("8", "修复登录问题"),
         ("9", "UPPER"),
+        ("a\u{0}b", "nul \u{0} byte"),
         ("p_q", "underscore id"),
         ("pxq", "no underscore id"),
     ];
     for (time, (id, title)) in (1..).zip(titles) {
         rule.write_session(&storage, id, title, time).await;
     }
-    let cases: [(&str, &[&str]); 17] = [
+    let cases: [(&str, &[&str]); 20] = [
         ("%", &["1"]),
         ("0% s", &["1"]),
         ("snake_case", &["2"]),
@@ -82,6 +83,9 @@ pub(super) async fn literal<S: SessionStorage>(storage: S) {
         ("登录", &["8"]),
         ("upper", &[]),
         ("PPE", &["9"]),
+        ("a\u{0}", &["a\u{0}b"]),
+        ("l \u{0} b", &["a\u{0}b"]),
+        ("a\u{0}c", &[]),
         ("p_", &["p_q"]),
         ("P", &["9"]),
     ];

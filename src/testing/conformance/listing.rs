@@ -137,6 +137,34 @@ pub(super) async fn without_messages<S: SessionStorage>(storage: S) {
     rule.same(ids(&rule.got(storage.find("abc").await)), vec!["abcd"]);
 }
 
+pub(super) async fn one_row<S: SessionStorage>(storage: S) {
+    let rule = Rule("summary gives the row that the list has of a session");
+    rule.write_session(&storage, "s1", "first", 1_000).await;
+    rule.write_session(&storage, "s2", "标题 \u{0} end", 2_000)
+        .await;
+    rule.got(
+        storage
+            .append("s1", &[at(3_000, user_message(2, "more"))])
+            .await,
+    );
+    for row in rule.listed(&storage, 10).await {
+        let summary = storage.summary(&row.session_id).await;
+        rule.same(rule.there(summary), row);
+    }
+    for part_of_an_id in ["s", "S1", "s1 ", ""] {
+        let summary = storage.summary(part_of_an_id).await;
+        rule.same((part_of_an_id, rule.got(summary)), (part_of_an_id, None));
+    }
+
+    let rule = Rule("summary gives the row of a session without any message, too");
+    let created = at(4_000, session_created(0, "hidden", "m1"));
+    rule.got(storage.append("s3", &[created]).await);
+    let row = |title: &str| SessionSummary::new("s3", title, 4_000, 4_000, 0);
+    rule.same(rule.there(storage.summary("s3").await), row("hidden"));
+    rule.same(rule.got(storage.rename("s3", "renamed").await), true);
+    rule.same(rule.there(storage.summary("s3").await), row("renamed"));
+}
+
 pub(super) async fn renaming<S: SessionStorage>(storage: S) {
     let rule = Rule("a new title is listed and found; updated_at and the events stay");
     rule.write_session(&storage, "s1", "old", 1_000).await;

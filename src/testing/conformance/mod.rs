@@ -5,7 +5,10 @@
 mod finding;
 mod listing;
 mod memories;
+mod pages;
+mod records;
 mod rule;
+mod writers;
 mod writing;
 
 use std::future::Future;
@@ -13,6 +16,8 @@ use std::future::Future;
 use rule::{Rule, ids};
 
 pub use memories::memory_storage_conformance;
+pub use records::session_storage_skips_unreadable;
+pub use writers::session_storage_two_writers;
 
 use crate::SessionStorage;
 use crate::testing::{at, user_message};
@@ -20,8 +25,9 @@ use crate::testing::{at, user_message};
 /// Runs a [`SessionStorage`] through the rules of its trait. `fresh` gives an empty
 /// storage each time. Needs a tokio runtime, best one with several threads.
 ///
-/// Durability and damaged records take more than one storage object:
-/// [`session_storage_durability`] and [`session_storage_skips_unreadable`].
+/// Some rules take more than an empty storage, and a function each:
+/// [`session_storage_durability`], [`session_storage_skips_unreadable`] and, for a store
+/// that several processes can reach, [`session_storage_two_writers`].
 ///
 /// # Panics
 /// When a rule is broken, with its words, what was found and what was expected.
@@ -48,15 +54,20 @@ where
     writing::session_ids(fresh().await).await;
     writing::replacing(fresh().await).await;
     writing::abandoned_batch(fresh().await).await;
-    writing::pages_of_events(fresh().await).await;
     writing::large_event(fresh().await).await;
     writing::deleting(fresh().await).await;
     writing::two_sessions_at_once(fresh().await).await;
+    records::round_trip_of_json(fresh().await).await;
+    pages::requests(fresh().await).await;
+    pages::sizes(fresh().await).await;
+    pages::many(fresh().await).await;
+    pages::head_moves(fresh().await).await;
     listing::summary(fresh().await).await;
     listing::times(fresh().await).await;
     listing::counting(fresh().await).await;
     listing::without_messages(fresh().await).await;
     listing::renaming(fresh().await).await;
+    listing::one_row(fresh().await).await;
     listing::order(fresh().await).await;
     listing::equal_times(fresh().await).await;
     listing::changes_while_paging(fresh().await).await;
@@ -98,53 +109,4 @@ where
             .await,
     );
     rule.same(rule.there(storage.load("s1").await).events.len(), 3);
-}
-
-/// Runs a [`SessionStorage`] through the rule that records which cannot be read are left
-/// out and counted. `spoil` makes the record of a session and an index unreadable behind
-/// the storage's back: cut, overwritten, of a type that does not exist.
-///
-/// # Panics
-/// When the rule is broken.
-///
-/// # Examples
-/// ```
-/// use youyou_agent::testing::{InMemorySessions, session_storage_skips_unreadable};
-///
-/// # let runtime = tokio::runtime::Builder::new_current_thread().build()?;
-/// # runtime.block_on(async {
-/// let storage = InMemorySessions::new();
-/// session_storage_skips_unreadable(&storage, async |session_id, index| {
-///     assert!(storage.corrupt(session_id, index));
-/// })
-/// .await;
-/// # });
-/// # Ok::<(), std::io::Error>(())
-/// ```
-pub async fn session_storage_skips_unreadable<S: SessionStorage>(
-    storage: &S,
-    spoil: impl AsyncFnOnce(&str, u64),
-) {
-    let rule = Rule("a record that cannot be read is left out and counted; all others load");
-    rule.write_session(storage, "spoiled", "title", 1).await;
-    let more = [
-        at(2, user_message(2, "two")),
-        at(3, user_message(3, "three")),
-    ];
-    rule.got(storage.append("spoiled", &more).await);
-    spoil("spoiled", 2).await;
-
-    let log = rule.there(storage.load("spoiled").await);
-    let indices: Vec<u64> = log.events.iter().map(|event| event.index).collect();
-    rule.same((indices, log.unreadable), (vec![0, 1, 3], 1));
-    rule.same(ids(&rule.listed(storage, 10).await), vec!["spoiled"]);
-
-    let rule = Rule("a session with an unreadable record can go on");
-    rule.got(
-        storage
-            .append("spoiled", &[at(4, user_message(4, "four"))])
-            .await,
-    );
-    let log = rule.there(storage.load("spoiled").await);
-    rule.same((log.events.len(), log.unreadable), (4, 1));
 }

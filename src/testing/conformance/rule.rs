@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::num::NonZeroUsize;
 
 use crate::testing::{at, session_created, user_message};
-use crate::{SessionEvent, SessionStorage, SessionSummary, StorageError};
+use crate::{SessionEvent, SessionStorage, SessionSummary, StorageError, StorageErrorKind};
 
 /// A rule under test. Its methods panic with its words when it is broken.
 #[derive(Clone, Copy)]
@@ -38,6 +38,15 @@ impl Rule {
             Some(value) => value,
             None => panic!("rule broken: {}: the storage found nothing", self.0),
         }
+    }
+
+    /// The storage must refuse a write as one that goes against another writer.
+    #[track_caller]
+    pub(super) fn conflict(self, answer: Result<(), StorageError>) {
+        self.same(
+            answer.map_err(|error| error.kind),
+            Err(StorageErrorKind::Conflict),
+        );
     }
 
     #[track_caller]
@@ -127,6 +136,11 @@ pub(super) fn session(title: &str, time: u64) -> [SessionEvent; 2] {
         at(time, session_created(0, title, "m1")),
         at(time, user_message(1, "hello")),
     ]
+}
+
+/// Where the events of a log or a page stand.
+pub(super) fn indices(events: &[SessionEvent]) -> Vec<u64> {
+    events.iter().map(|event| event.index).collect()
 }
 
 pub(super) fn ids(rows: &[SessionSummary]) -> Vec<&str> {

@@ -116,10 +116,9 @@ impl Backend {
     /// Everything the agent is built from.
     #[must_use]
     pub fn agent(&self) -> AgentBuilder {
-        let mut agent = AgentBuilder::new(config());
-        for vendor in &self.vendors {
-            agent = agent.shared_provider(Arc::clone(vendor) as Arc<dyn ModelProvider>);
-        }
+        let vendors = self.vendors.iter();
+        let vendors = vendors.map(|vendor| Arc::clone(vendor) as Arc<dyn ModelProvider>);
+        let mut agent = AgentBuilder::new(config()).providers(vendors);
         for server in &self.servers {
             agent = agent.provider(server.clone());
         }

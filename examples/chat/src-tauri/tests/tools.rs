@@ -52,11 +52,7 @@ impl Bench {
             .iter()
             .find(|tool| tool.definition().name == name)
             .unwrap();
-        let input = ToolInput {
-            call_id: "c1".into(),
-            tool_name: name.into(),
-            arguments,
-        };
+        let input = ToolInput::new("c1", name, arguments);
         tool.call(input, context).await
     }
 
