@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use youyou_agent::testing::{InMemoryMemories, done, text, text_model};
 use youyou_agent::{
     AgentConfig, ChatEvent, ChatRequest, ChatStream, ModelInfo, ModelProvider, ProviderError,
+    TurnStatus,
 };
 
 use crate::histories::{
@@ -214,6 +215,21 @@ async fn a_cancel_ends_an_endless_summary_at_once() {
     turn.outcome().await;
     assert_eq!(began.elapsed(), Duration::ZERO);
     assert_eq!(endless.given(), 2);
+    rig.epilogue().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_that_always_has_more_ready_lets_a_cancel_through() {
+    // X2: on one thread, where nothing else runs while an answer is read without a pause.
+    let endless = Endless::of(|| ChatEvent::text("x"));
+    let rig = summarised_by_endless(&endless).await;
+    let turn = rig.session.send("next").unwrap();
+    while endless.given() == 0 {
+        tokio::task::yield_now().await;
+    }
+    assert!(turn.cancel());
+    assert_eq!(turn.outcome().await.status, TurnStatus::Cancelled);
+    assert!(endless.given() < CAP / 2, "{}", endless.given());
     rig.epilogue().await;
 }
 
