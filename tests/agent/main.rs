@@ -54,6 +54,7 @@ mod memory_checkpoints;
 mod memory_cost;
 mod memory_elsewhere;
 mod memory_limits;
+mod memory_requests;
 mod memory_shutdown;
 mod models;
 mod models_lists;
