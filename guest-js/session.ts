@@ -140,7 +140,7 @@ export class Session implements AsyncDisposable {
       this.#listening = listening;
       const begun = listening.begin();
       // A message that is sent now waits for it, so that listeners hear its whole turn.
-      const heard = Promise.race([begun.catch(() => undefined), pause(LONGEST_WAIT_MS)]).then(() => {
+      const heard = settledWithin(begun, LONGEST_WAIT_MS).then(() => {
         if (this.#heard === heard) this.#heard = null;
       });
       this.#heard = heard;
@@ -237,7 +237,17 @@ async function runningTurn(sessionId: string): Promise<string | null> {
   return info?.sessionId === sessionId ? (info.turnId ?? null) : null;
 }
 
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+/** Waits for a promise, whatever comes of it, for a limited time. */
+function settledWithin(promise: Promise<unknown>, ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    const settled = (): void => {
+      clearTimeout(timer);
+      resolve();
+    };
+    promise.then(settled, settled);
+  });
+}
 
 function cancelledAhead(): AgentError {
   return new AgentError({
