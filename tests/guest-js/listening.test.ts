@@ -237,7 +237,7 @@ describe('listening to a session', () => {
 
   // MD8
   test('hears the whole turn of a message that is sent in the same tick', async () => {
-    agent = mockAgent({ turns: [['one']], everyMs: 0 });
+    const agent = mockAgent({ turns: [['one']], everyMs: 0 });
     const session = await createSession();
     const types: string[] = [];
     session.onEvent((event) => types.push(event.type));
@@ -245,5 +245,6 @@ describe('listening to a session', () => {
     await vi.advanceTimersByTimeAsync(50);
     await turn.result();
     expect(types).toEqual(['turnStarted', 'textDelta', 'turnComplete']);
+    agent.remove();
   });
 });
