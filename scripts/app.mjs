@@ -11,6 +11,9 @@ import { chat, prepareChatPackages, prepareRootPackages } from "./packages.mjs";
  */
 export const CHAT_FEATURES = ["--features", "custom-protocol"];
 
+/** The companion crates, each usable without Tauri. */
+export const COMPANIONS = ["youyou-agent-providers", "youyou-agent-sqlite", "youyou-agent-postgres"].flatMap((name) => ["-p", name]);
+
 /** Where the frontend is built to. */
 const dist = join(chat, "dist");
 

@@ -1,5 +1,5 @@
 // `npm run check`: form, lints, docs, types and generated files. One line per step; a failure shows its output.
-import { CHAT_FEATURES, buildFrontend } from "./app.mjs";
+import { CHAT_FEATURES, COMPANIONS, buildFrontend } from "./app.mjs";
 import { prepareMachine } from "./machine.mjs";
 import { chat } from "./packages.mjs";
 import { duration, main, run } from "./process.mjs";
@@ -19,9 +19,11 @@ const STEPS = [
   { title: "client: package", command: ["npm", "exec", "--", "publint", "--strict"] },
   { title: "client: entry points", command: ["npm", "exec", "--", "attw", "--pack", "."] },
   { title: "clippy: agent alone", command: ["cargo", "clippy", ...CORE, "--all-targets", ...DENY] },
+  { title: "clippy: crates", command: ["cargo", "clippy", ...COMPANIONS, "--all-targets", ...DENY] },
   { title: "clippy: plugin", command: ["cargo", "clippy", ...PLUGIN, "--all-targets", ...DENY] },
   { title: "clippy: chat app", command: ["cargo", "clippy", "-p", "youyou-chat", ...CHAT_FEATURES, "--all-targets", ...DENY] },
   { title: "docs", command: ["cargo", "doc", "--no-deps", ...PLUGIN], env: { RUSTDOCFLAGS: "-D warnings" } },
+  { title: "docs: crates", command: ["cargo", "doc", "--no-deps", ...COMPANIONS], env: { RUSTDOCFLAGS: "-D warnings" } },
   { title: "bindings", command: ["cargo", "test", ...PLUGIN, "--lib", "bindings"] },
   // The steps before have written them anew: what git now sees was not current.
   { title: "generated files", command: ["git", "status", "--porcelain", "--", ...GENERATED], silent: true },

@@ -22,12 +22,16 @@ const BUILD_PACKAGES = [
 /** What driving its window without a display takes besides; a bare machine has no font at all. */
 const DRIVE_PACKAGES = ["webkit2gtk-driver", "xvfb", "fonts-dejavu-core"];
 
-/** Checks Node.js and Rust, and installs the system packages; `drive` also asks for WebDriver and Xvfb. */
-export async function prepareMachine({ rust = true, packages = true, drive = false } = {}) {
+/** The server that the PostgreSQL storage is tested against. */
+const DATABASE_PACKAGES = ["postgresql"];
+
+/** Checks Node.js and Rust, and installs the system packages; `drive` also asks for WebDriver and Xvfb, `database` for PostgreSQL. */
+export async function prepareMachine({ rust = true, packages = true, drive = false, database = false } = {}) {
   checkNode();
   if (rust) await checkRust();
   if (packages && process.platform === "linux") {
-    await prepareLinux(drive ? [...BUILD_PACKAGES, ...DRIVE_PACKAGES] : BUILD_PACKAGES);
+    const drivers = drive ? DRIVE_PACKAGES : [];
+    await prepareLinux([...BUILD_PACKAGES, ...drivers, ...(database ? DATABASE_PACKAGES : [])]);
   }
 }
 

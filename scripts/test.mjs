@@ -2,7 +2,7 @@
 // `npm run test:<suite>` runs one. What a suite needs is installed and built before it.
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { CHAT_FEATURES, buildApp, buildFrontend } from "./app.mjs";
+import { CHAT_FEATURES, COMPANIONS, buildApp, buildFrontend } from "./app.mjs";
 import { count } from "./counts.mjs";
 import { prepareMachine } from "./machine.mjs";
 import { chat, prepareChatPackages, prepareRootPackages } from "./packages.mjs";
@@ -26,6 +26,12 @@ const SUITES = [
     about: "the agent without Tauri",
     prepare: () => prepareMachine({ packages: false }),
     command: () => ["cargo", "test", "--no-fail-fast", "--no-default-features", "--features", "testing"],
+  },
+  {
+    name: "crates",
+    about: "the companion crates: providers, SQLite, PostgreSQL",
+    prepare: () => prepareMachine({ database: true }),
+    command: () => ["cargo", "test", "--no-fail-fast", ...COMPANIONS, "--features", "youyou-agent-providers/__bench"],
   },
   {
     name: "js",

@@ -13,7 +13,14 @@ mod history;
 #[path = "../benches/core/ours.rs"]
 mod ours;
 
+use async_trait::async_trait;
 use bench_harness::{Cell, Started, Workload};
+use serde_json::json;
+use youyou_agent::testing::{ScriptedProvider, call, done, text, text_model};
+use youyou_agent::{
+    AgentBuilder, AgentConfig, SessionConfig, ToolContext, ToolDefinition, ToolError, ToolHandler,
+    ToolInput, ToolOutput,
+};
 
 /// A turn after a first one, with this many messages before both.
 fn rounds_after(history: usize) -> Workload {
@@ -113,4 +120,51 @@ fn an_idle_hook_handler_costs_one_allocation() {
         per_handler <= 1.27,
         "{per_handler} allocations per handler that does nothing, the limit is 1.27"
     );
+}
+
+/// Tells much about little.
+struct Verbose;
+
+#[async_trait]
+impl ToolHandler for Verbose {
+    fn definition(&self) -> ToolDefinition {
+        ToolDefinition::new("verbose", "Tells every step.", json!({ "type": "object" }))
+    }
+
+    async fn call(&self, _: ToolInput, context: ToolContext) -> Result<ToolOutput, ToolError> {
+        for _ in 0..200_000 {
+            context.progress("x".repeat(4_096));
+        }
+        Ok("done".into())
+    }
+}
+
+#[test]
+fn progress_without_end_takes_little_memory() {
+    // C30
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .unwrap();
+    let provider = ScriptedProvider::new("scripted")
+        .model(text_model("m"))
+        .reply([call("c1", "verbose", "{}"), done()])
+        .reply([text("ok"), done()]);
+    let peak = runtime.block_on(async {
+        let agent = AgentBuilder::new(AgentConfig::new("m"))
+            .provider(provider)
+            .tool(Verbose)
+            .build()
+            .await
+            .unwrap();
+        let session = agent
+            .create_session(SessionConfig::default())
+            .await
+            .unwrap();
+        let started = Started::now();
+        let outcome = session.send("go").unwrap().await.unwrap();
+        assert_eq!(*outcome.assistant_output, *"ok");
+        started.sample().heap_peak()
+    });
+    assert!(peak < 1_000_000, "{peak} bytes for 819,200,000 of progress");
 }

@@ -216,3 +216,64 @@ async fn a_special_model_that_is_not_there_is_one_warning_at_the_build() {
         assert_eq!(warnings.len(), 1, "{warnings:?}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn models_that_clash_while_the_app_runs_are_one_warning_each_time_they_begin_to() {
+    let log = &*LOG;
+    let first = ScriptedProvider::new("first")
+        .model(text_model("m1"))
+        .always(|_| [text("ok"), done()]);
+    let second = ScriptedProvider::new("second").model(text_model("in-both"));
+    let agent = AgentBuilder::new(AgentConfig::new("m1"))
+        .provider(first.clone())
+        .provider(second.clone())
+        .build()
+        .await
+        .unwrap();
+    let session = agent
+        .create_session(SessionConfig::default())
+        .await
+        .unwrap();
+    for times in 1..=2 {
+        first.add_model(text_model("in-both"));
+        for _ in 0..3 {
+            collect(session.send("hello").unwrap()).await;
+            assert_eq!(agent.models().len(), 2);
+        }
+        // Something else changes meanwhile.
+        second.add_model(text_model("more"));
+        assert_eq!(agent.models().len(), 3);
+        assert!(second.remove_model("more"));
+        let warnings = log.lines(&["WARN", "in-both"]);
+        assert_eq!(warnings.len(), times, "{warnings:?}");
+        assert!(warnings[0].contains("ignored=second"), "{warnings:?}");
+        assert!(first.remove_model("in-both"));
+        assert_eq!(agent.models().len(), 2);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_that_cannot_be_used_is_one_warning() {
+    // X13
+    let log = &*LOG;
+    let provider = ScriptedProvider::new("scripted")
+        .model(text_model("m1"))
+        .always(|_| [text("ok"), done()]);
+    let agent = AgentBuilder::new(AgentConfig::new("m1"))
+        .provider(provider.clone())
+        .build()
+        .await
+        .unwrap();
+    let session = agent
+        .create_session(SessionConfig::default())
+        .await
+        .unwrap();
+    let mut model = text_model("windowless");
+    model.context_window = 0;
+    provider.add_model(model);
+    for _ in 0..3 {
+        collect(session.send("hello").unwrap()).await;
+        assert_eq!(agent.models().len(), 1);
+    }
+    assert_eq!(log.lines(&["WARN", "windowless"]).len(), 1);
+}

@@ -102,16 +102,18 @@ impl AgentBuilder {
         self
     }
 
-    /// Registers a tool: one of [`tool::typed`](crate::tool::typed), or any [`ToolHandler`].
+    /// Registers a tool, owned or in an `Arc`: one of [`tool::typed`](crate::tool::typed), or any
+    /// [`ToolHandler`].
     #[must_use]
-    pub fn tool(self, tool: impl ToolHandler) -> Self {
-        self.shared_tool(Arc::new(tool))
+    pub fn tool(mut self, tool: impl ToolHandler) -> Self {
+        self.tools.push(Arc::new(tool));
+        self
     }
 
-    /// Registers a tool that is used elsewhere, too.
+    /// Registers tools of any types.
     #[must_use]
-    pub fn shared_tool(mut self, tool: Arc<dyn ToolHandler>) -> Self {
-        self.tools.push(tool);
+    pub fn tools(mut self, tools: impl IntoIterator<Item = Arc<dyn ToolHandler>>) -> Self {
+        self.tools.extend(tools);
         self
     }
 
@@ -122,7 +124,7 @@ impl AgentBuilder {
         self
     }
 
-    /// Registers an agent plugin without a config (it gets null).
+    /// Registers an agent plugin, owned or in an `Arc`, without a config (it gets null).
     #[must_use]
     pub fn plugin(self, plugin: impl Plugin) -> Self {
         self.plugin_with_config(plugin, Value::Null)
@@ -130,14 +132,8 @@ impl AgentBuilder {
 
     /// Registers an agent plugin with its config.
     #[must_use]
-    pub fn plugin_with_config(self, plugin: impl Plugin, config: Value) -> Self {
-        self.shared_plugin(Arc::new(plugin), config)
-    }
-
-    /// Registers an agent plugin that is used elsewhere, too, with its config.
-    #[must_use]
-    pub fn shared_plugin(mut self, plugin: Arc<dyn Plugin>, config: Value) -> Self {
-        self.plugins.push((plugin, Arc::new(config)));
+    pub fn plugin_with_config(mut self, plugin: impl Plugin, config: Value) -> Self {
+        self.plugins.push((Arc::new(plugin), Arc::new(config)));
         self
     }
 
@@ -148,16 +144,10 @@ impl AgentBuilder {
         self
     }
 
-    /// Registers the memory storage; at most one.
+    /// Registers the memory storage, owned or in an `Arc`; at most one.
     #[must_use]
-    pub fn memory_storage(self, storage: impl MemoryStorage) -> Self {
-        self.shared_memory_storage(Arc::new(storage))
-    }
-
-    /// Registers a memory storage that is used elsewhere, too.
-    #[must_use]
-    pub fn shared_memory_storage(mut self, storage: Arc<dyn MemoryStorage>) -> Self {
-        self.memory_storages.push(storage);
+    pub fn memory_storage(mut self, storage: impl MemoryStorage) -> Self {
+        self.memory_storages.push(Arc::new(storage));
         self
     }
 
@@ -173,7 +163,7 @@ impl AgentBuilder {
             AgentError::internal("AgentBuilder::build must be called within a tokio runtime")
         })?;
         self.config.validate()?;
-        let catalog = Catalog::new(self.providers)?;
+        let catalog = Catalog::new(self.providers, &runtime)?;
         let tools = ToolSet::new(self.tools)?;
         check_skills(&self.skills, &tools)?;
         check_plugins(&self.plugins)?;
@@ -257,12 +247,10 @@ fn at_most_one<S: ?Sized>(
 }
 
 fn check_models(config: &AgentConfig, catalog: &Catalog) -> Result<(), AgentError> {
-    let known = catalog.ids();
+    let known = catalog.seen_ids();
     if !known.contains(&config.default_model) {
-        return Err(AgentError::invalid_default_model(
-            &config.default_model,
-            &known,
-        ));
+        let error = AgentError::invalid_default_model(&config.default_model, &known);
+        return Err(catalog.naming_the_silent(error));
     }
     let optional = [
         ("compact_model", &config.compact_model),

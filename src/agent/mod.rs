@@ -209,7 +209,8 @@ impl Agent {
             .await
     }
 
-    /// The models that can be used right now.
+    /// The models that can be used right now. A provider that does not answer within half a
+    /// second has those that it named before; nobody waits for it again until it has answered.
     #[must_use]
     pub fn models(&self) -> Vec<ModelEntry> {
         self.core.catalog.entries()

@@ -68,7 +68,7 @@ fn kind(kind: &AgentEventKind) -> &'static str {
 
 /// Asserts what holds for the events of any whole turns, in the order they came.
 ///
-/// - `sequence` rises strictly, joined deltas counted from their first part.
+/// - `sequence` rises strictly, coalesced deltas counted from their first part.
 /// - `TurnStarted` is first and a terminal event last, each exactly once per turn, and
 ///   turns do not overlap.
 /// - `Skipped` stands between turns, in place of turns that are not there.

@@ -304,10 +304,10 @@ async fn parts_that_are_used_elsewhere_too_can_be_registered_shared() {
     let storage = Arc::new(InMemorySessions::new());
     let agent = AgentBuilder::new(config())
         .provider(provider.clone())
-        .shared_tool(Arc::new(RecordingTool::read_only("t")))
+        .tool(Arc::new(RecordingTool::read_only("t")))
         .session_storage(storage.clone())
-        .shared_memory_storage(Arc::new(InMemoryMemories::new()))
-        .shared_plugin(Arc::new(Probe::new("p")), json!({"a": 1}))
+        .memory_storage(Arc::new(InMemoryMemories::new()))
+        .plugin_with_config(Arc::new(Probe::new("p")), json!({"a": 1}))
         .build()
         .await
         .unwrap();

@@ -1,9 +1,13 @@
 //! Tools from plain functions: schema and arguments come from a type (chapter 3.2).
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use youyou_agent::testing::{call, done, text};
+use youyou_agent::tool::IntoToolOutput;
 use youyou_agent::{
     ErrorCode, ToolContext, ToolDefinition, ToolError, ToolHandler, ToolInput, ToolOutput, tool,
 };
@@ -92,6 +96,95 @@ async fn a_panic_in_a_blocking_tool_is_an_error_result() {
     assert!(
         told.contains("\"sum\"") && told.contains("cannot count"),
         "{told}"
+    );
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Nothing {}
+
+#[derive(Serialize)]
+struct Report {
+    hits: u32,
+    best: Option<&'static str>,
+}
+
+/// What the model gets of a tool without arguments that gives back this.
+async fn given<O: IntoToolOutput + Clone + Send + Sync + 'static>(output: O) -> (String, bool) {
+    let gives = tool::typed("sum", "Gives.", move |_: Nothing, _: ToolContext| {
+        let output = output.clone();
+        async move { Ok(output) }
+    });
+    told(gives, "{}").await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_text_stays_as_it_is_and_any_other_value_becomes_json() {
+    let text = |text: &str| (text.to_owned(), true);
+    assert_eq!(given("say \"hi\"\n").await, text("say \"hi\"\n"));
+    assert_eq!(given("a \\ b".to_owned()).await, text("a \\ b"));
+    assert_eq!(given(std::borrow::Cow::Borrowed("é")).await, text("é"));
+    assert_eq!(given('"').await, text("\""));
+    assert_eq!(given(2.5).await, text("2.5"));
+    assert_eq!(given(vec!["a", "b"]).await, text(r#"["a","b"]"#));
+    assert_eq!(given(None::<String>).await, text("null"));
+    let report = Report {
+        hits: 2,
+        best: Some("a"),
+    };
+    // In the order of the fields.
+    assert_eq!(
+        given(Arc::new(report)).await,
+        text(r#"{"hits":2,"best":"a"}"#)
+    );
+    let failure = ToolOutput::error("nothing found");
+    assert_eq!(given(failure).await, ("nothing found".to_owned(), false));
+    let (told, success) = given(HashMap::from([(vec![1], 2)])).await;
+    assert!(!success);
+    assert!(
+        told.starts_with("TOOL_EXECUTION_ERROR: the output is not JSON: "),
+        "{told}"
+    );
+}
+
+/// A schema that takes more than the type does.
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Port {
+    #[schemars(with = "i64")]
+    port: u16,
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_schema_lets_through_and_the_type_refuses_is_told_like_a_violation() {
+    let async_one = tool::typed("sum", "Opens.", |args: Port, _: ToolContext| async move {
+        Ok(args.port)
+    });
+    let blocking =
+        tool::typed_blocking("sum", "Opens.", |args: Port, _: ToolContext| Ok(args.port));
+    for tool in [async_one, blocking] {
+        let tool = Arc::new(tool);
+        assert_eq!(
+            told(Arc::clone(&tool), r#"{"port":80}"#).await,
+            ("80".to_owned(), true)
+        );
+        let (told, success) = told(tool, r#"{"port":70000}"#).await;
+        assert!(!success);
+        assert_eq!(
+            told,
+            "TOOL_EXECUTION_ERROR: the arguments do not fit: invalid value: integer `70000`, expected u16; the tool was not run"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_is_shared_and_one_without_a_type_are_tools_like_any_other() {
+    let sum = tool::typed("sum", "Adds.", |args: Sum, _: ToolContext| async move {
+        add(&args)
+    });
+    let shared: Arc<dyn ToolHandler> = Arc::new(sum);
+    assert_eq!(shared.definition().name, "sum");
+    assert_eq!(
+        told(shared, r#"{"numbers":[4]}"#).await,
+        ("4".to_owned(), true)
     );
 }
 

@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 use sqlx::postgres::PgRow;
 use sqlx::{PgPool, Row as _};
+use std::num::NonZeroUsize;
 use youyou_agent::{Memory, MemoryStorage, StorageError};
 
 use crate::events::{from_sql, to_sql};
@@ -50,11 +51,11 @@ impl MemoryStorage for PostgresMemories {
         &self,
         namespace: &str,
         query: &str,
-        limit: usize,
+        limit: NonZeroUsize,
     ) -> Result<Vec<Memory>, StorageError> {
         let (namespace, query) = (namespace.to_owned(), query.to_owned());
         self.0
-            .aside(move |pool| search(pool, namespace, query, limit))
+            .aside(move |pool| search(pool, namespace, query, limit.get()))
             .await
     }
 }

@@ -11,8 +11,10 @@
 //! let providers = Providers::from_env() // OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY, ...
 //!     .endpoint(Endpoint::openai_compatible("my-server", "http://127.0.0.1:8000/v1"))
 //!     .detect_local_servers();
-//! let builder = AgentBuilder::new(AgentConfig::new("gpt-5-mini"));
-//! let agent = providers.into_iter().fold(builder, AgentBuilder::shared_provider).build().await?;
+//! let agent = AgentBuilder::new(AgentConfig::new("gpt-5-mini"))
+//!     .providers(providers)
+//!     .build()
+//!     .await?;
 //! # Ok(())
 //! # }
 //! ```

@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
+use std::num::NonZeroUsize;
 use youyou_agent::{Memory, MemoryStorage, StorageError};
 
 use crate::events::{from_sql, to_sql};
@@ -58,11 +59,11 @@ impl MemoryStorage for SqliteMemories {
         &self,
         namespace: &str,
         query: &str,
-        limit: usize,
+        limit: NonZeroUsize,
     ) -> Result<Vec<Memory>, StorageError> {
         let (namespace, query) = (namespace.to_owned(), query.to_owned());
         self.0
-            .run(move |connection| best(connection, &namespace, &query, limit))
+            .run(move |connection| best(connection, &namespace, &query, limit.get()))
             .await
     }
 }

@@ -64,7 +64,10 @@ async fn a_file_of_the_first_version_is_upgraded_with_everything_in_it_and_resum
     assert_eq!(hits.first().unwrap().session_id, "login");
     let memories = db.memories();
     assert_eq!(memories.load("user").await.unwrap().len(), 3);
-    let found = memories.search("user", "我的猫叫什么", 1).await.unwrap();
+    let found = memories
+        .search("user", "我的猫叫什么", at_most(1))
+        .await
+        .unwrap();
     assert_eq!(found.first().unwrap().id, "memory-1");
 
     // Nobody replaces what the first version wrote.
@@ -216,4 +219,8 @@ async fn a_backup_holds_everything_of_its_moment_and_opens_as_a_database() {
         .await
         .unwrap();
     assert_eq!(db.search_messages("goes", 5).await.unwrap().len(), 1);
+}
+
+fn at_most(count: usize) -> std::num::NonZeroUsize {
+    std::num::NonZeroUsize::new(count).unwrap()
 }

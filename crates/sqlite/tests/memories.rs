@@ -65,7 +65,7 @@ async fn questions_in_three_languages_find_their_memory_among_the_first_three() 
     }
     let mut missed = Vec::new();
     for (question, answer) in QUESTIONS {
-        let found = memories.search("user", question, 3).await.unwrap();
+        let found = memories.search("user", question, at_most(3)).await.unwrap();
         if !found.iter().any(|memory| memory.id == answer.to_string()) {
             missed.push((
                 question,
@@ -79,7 +79,7 @@ async fn questions_in_three_languages_find_their_memory_among_the_first_three() 
     assert!(missed.is_empty(), "{missed:#?}");
     assert!(
         memories
-            .search("other", "Marta", 3)
+            .search("other", "Marta", at_most(3))
             .await
             .unwrap()
             .is_empty()
@@ -94,10 +94,25 @@ async fn a_changed_memory_is_found_by_its_new_words_only() {
         .await
         .unwrap();
     memories.upsert(memory("1", "", "喜欢喝茶")).await.unwrap();
-    assert!(memories.search("", "coffee", 3).await.unwrap().is_empty());
-    assert_eq!(memories.search("", "喝茶", 3).await.unwrap().len(), 1);
+    assert!(
+        memories
+            .search("", "coffee", at_most(3))
+            .await
+            .unwrap()
+            .is_empty()
+    );
+    assert_eq!(
+        memories.search("", "喝茶", at_most(3)).await.unwrap().len(),
+        1
+    );
     assert!(memories.delete("", "1").await.unwrap());
-    assert!(memories.search("", "喝茶", 3).await.unwrap().is_empty());
+    assert!(
+        memories
+            .search("", "喝茶", at_most(3))
+            .await
+            .unwrap()
+            .is_empty()
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -116,11 +131,19 @@ async fn a_rare_word_counts_more_than_many_common_ones_and_the_newest_of_equals_
             .unwrap();
     }
     let question = "What did the user say about marzipan in the plan of the week?";
-    let found = memories.search("mine", question, 3).await.unwrap();
+    let found = memories.search("mine", question, at_most(3)).await.unwrap();
     let ids: Vec<&str> = found.iter().map(|memory| memory.id.as_str()).collect();
     assert_eq!(ids, ["3", "39", "37"]);
     assert_eq!(
-        memories.search("mine", question, 50).await.unwrap().len(),
+        memories
+            .search("mine", question, at_most(50))
+            .await
+            .unwrap()
+            .len(),
         20
     );
+}
+
+fn at_most(count: usize) -> std::num::NonZeroUsize {
+    std::num::NonZeroUsize::new(count).unwrap()
 }

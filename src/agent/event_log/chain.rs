@@ -64,7 +64,7 @@ pub(super) struct Reader {
     /// Events up to this number are left out.
     after: u64,
     /// What was dropped before it came to it, as the event that tells so.
-    skipped: Option<AgentEvent>,
+    skipped: Option<Box<AgentEvent>>,
     /// Whether its session was closed.
     ended: bool,
 }
@@ -73,7 +73,7 @@ pub(super) struct Reader {
 pub(super) enum Found {
     Turn(Arc<TurnLog>),
     /// Something was dropped unread; this event tells.
-    Skipped(AgentEvent),
+    Skipped(Box<AgentEvent>),
     /// Nothing yet.
     Nothing,
     /// Nothing will follow.
@@ -104,7 +104,8 @@ impl Reader {
     }
 
     fn waits_for(&self, link: &Link) -> bool {
-        link.number >= self.next
+        !self.ended
+            && link.number >= self.next
             && match &link.content {
                 Content::Turn(log) => self.wants(log),
                 Content::SessionClosed(closed) => self.ends_at(link.number, closed),
@@ -125,7 +126,7 @@ impl Reader {
                     events = events.saturating_add(*before);
                 }
                 last.kind = AgentEventKind::Skipped { events };
-                self.skipped = Some(last);
+                self.skipped = Some(Box::new(last));
             }
         }
     }

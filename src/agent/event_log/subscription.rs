@@ -78,7 +78,7 @@ impl Subscription {
             }
             match self.enter_next(None) {
                 Step::Entered => {}
-                Step::Told(event) => return Some(event),
+                Step::Told(event) => return Some(*event),
                 Step::Waiting | Step::Ended => return None,
             }
         }
@@ -94,7 +94,7 @@ impl Subscription {
             }
             match self.enter_next(Some(context)) {
                 Step::Entered => {}
-                Step::Told(event) => return Poll::Ready(Some(event)),
+                Step::Told(event) => return Poll::Ready(Some(*event)),
                 Step::Waiting => return Poll::Pending,
                 Step::Ended => return Poll::Ready(None),
             }
@@ -132,7 +132,7 @@ impl Subscription {
 /// What came of looking for the next turn.
 enum Step {
     Entered,
-    Told(AgentEvent),
+    Told(Box<AgentEvent>),
     Waiting,
     Ended,
 }

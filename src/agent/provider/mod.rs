@@ -157,7 +157,11 @@ pub trait ModelProvider: Send + Sync + 'static {
 
     /// The models that can be used right now. Model ids are unique over all providers, else
     /// the build fails with `NAME_CONFLICT`; where two clash while the app runs, the provider
-    /// registered first wins. It is called often: answer from memory.
+    /// registered first wins. A blank id and a context window of 0 fail the build; while the app
+    /// runs such a model is left out.
+    ///
+    /// It is called often, from a thread of its own within the agent's runtime: answer from memory.
+    /// Where an answer takes longer than half a second, the list before counts until it is there.
     fn models(&self) -> Vec<ModelInfo>;
 
     /// Starts one model call and streams its answer.

@@ -37,7 +37,7 @@ pub(crate) async fn read_all(
 ) -> Vec<Result<Arguments, String>> {
     let count = written.len();
     let bytes = written.iter().map(|one| one.text.len()).sum();
-    let read = move || written.iter().map(|one| read(one, limit)).collect();
+    let read = move || written.into_iter().map(|one| read(&one, limit)).collect();
     match beside(bytes, read).await {
         Ok(arguments) => arguments,
         Err(stopped) => vec![Err(stopped); count],

@@ -97,7 +97,7 @@ impl Dispatcher<'_> {
         );
         let marked = Marked::new(self.log.session_id(), &tool.name);
         let running = marked.future(contain::future(|| async move {
-            let called = handler.call(input, context).await;
+            let called = (*handler).call(input, context).await;
             called.map_err(|error| error.message)
         }));
         AbortOnDropHandle::new(tokio::spawn(running.instrument(span)))

@@ -168,6 +168,7 @@ impl Response {
         let mut calls: Vec<Call> = Vec::new();
         let mut ids: HashSet<Arc<str>> = HashSet::new();
         let mut arguments = self.read_arguments(limit).await.into_iter();
+        let several = arguments.len() > 1;
         for piece in self.parts {
             match piece {
                 Piece::Text {
@@ -202,10 +203,11 @@ impl Response {
                     } else {
                         fresh_id().into()
                     };
-                    let call_id = if ids.insert(Arc::clone(&call_id)) {
-                        call_id
-                    } else {
+                    let is_double = several && !ids.insert(Arc::clone(&call_id));
+                    let call_id = if is_double {
                         fresh_id().into()
+                    } else {
+                        call_id
                     };
                     let call = Call {
                         call_id,

@@ -140,17 +140,20 @@ async fn memories_are_found_by_stems_rare_words_first() {
             .unwrap();
     }
     let question = "What did the user say about marzipan in the plan of the week?";
-    let found = memories.search("mine", question, 3).await.unwrap();
+    let found = memories.search("mine", question, at_most(3)).await.unwrap();
     let ids: Vec<&str> = found.iter().map(|memory| &*memory.id).collect();
     assert_eq!(ids, ["3", "39", "37"]);
-    let found = memories.search("mine", "plans of weeks", 50).await.unwrap();
+    let found = memories
+        .search("mine", "plans of weeks", at_most(50))
+        .await
+        .unwrap();
     assert_eq!(found.len(), 19);
     memories
         .upsert(memory("cat", "mine", "用户的猫叫汤圆"))
         .await
         .unwrap();
     let found = memories
-        .search("mine", "我的猫叫什么名字", 1)
+        .search("mine", "我的猫叫什么名字", at_most(1))
         .await
         .unwrap();
     assert_eq!(found.first().unwrap().id, "cat");
@@ -210,4 +213,8 @@ async fn a_user_who_may_not_create_schemas_uses_one_that_was_given() {
         .await
         .unwrap();
     assert!(sessions.load("s1").await.unwrap().is_some());
+}
+
+fn at_most(count: usize) -> std::num::NonZeroUsize {
+    std::num::NonZeroUsize::new(count).unwrap()
 }

@@ -34,12 +34,7 @@ async fn a_turn_with_a_call_brings_back_all_that_the_server_wants_back() {
         );
         let builder = AgentBuilder::new(AgentConfig::new("m")).tool(go);
         let providers = Providers::new().keys(|_: &str| None).endpoint(own);
-        let agent = providers
-            .into_iter()
-            .fold(builder, AgentBuilder::shared_provider)
-            .build()
-            .await
-            .unwrap();
+        let agent = builder.providers(providers).build().await.unwrap();
         let session = agent
             .create_session(SessionConfig::default())
             .await
