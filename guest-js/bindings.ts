@@ -308,7 +308,7 @@ export type ChannelMessage =
 /**  An event. */
 AgentEvent | 
 /**  A sign of life. */
-heartbeat;
+Heartbeat;
 
 /**  How the context was made smaller. */
 export type CompactionMethod = 
@@ -440,6 +440,36 @@ export type ErrorSource =
 "storage" | 
 /**  The way between page and agent. */
 "ipc";
+
+/**
+ *  A sign of life, about once a second while a turn runs and shows nothing new. The page
+ *  has missed something if it does not have the event `sequence`, or if neither events nor
+ *  heartbeats come: then it attaches again.
+ * 
+ *  It has the envelope of an event, so that a page that looks at `type` passes over it. Only
+ *  a subscription that was acknowledged gets heartbeats; a page that never acknowledges gets
+ *  events only.
+ */
+export type Heartbeat = {
+	/**  What the message is, where an event says its kind. */
+	type: HeartbeatKind,
+	/**  The session. */
+	sessionId: string,
+	/**  The turn that runs. */
+	turnId: string,
+	/**  Milliseconds since the Unix epoch. */
+	timestamp: number,
+	/**
+	 *  Number of the newest event that was sent through this channel. Before the first one,
+	 *  the number after which the channel was attached, or 0.
+	 */
+	sequence: number,
+};
+
+/**  The one kind of heartbeat. */
+export type HeartbeatKind = 
+/**  A heartbeat. */
+"heartbeat";
 
 /**  A page of a session's stored events. */
 export type HistoryPage = {
@@ -877,30 +907,6 @@ export type Usage = {
 	cachedInputTokens?: number | null,
 	/**  The part of the output that was reasoning. */
 	reasoningTokens?: number | null,
-};
-
-/**
- *  A sign of life, about once a second while a turn runs and shows nothing new. The page
- *  has missed something if it does not have the event `sequence`, or if neither events nor
- *  heartbeats come: then it attaches again.
- * 
- *  It has the envelope of an event, so that a page that looks at `type` passes over it. Only
- *  a subscription that was acknowledged gets heartbeats; a page that never acknowledges gets
- *  events only.
- */
-export type heartbeat = {
-	type: "heartbeat",
-	/**  The session. */
-	sessionId: string,
-	/**  The turn that runs. */
-	turnId: string,
-	/**  Milliseconds since the Unix epoch. */
-	timestamp: number,
-	/**
-	 *  Number of the newest event that was sent through this channel. Before the first one,
-	 *  the number after which the channel was attached, or 0.
-	 */
-	sequence: number,
 };
 
 /* Tauri Specta runtime */

@@ -85,7 +85,10 @@ pub(super) async fn forward(
         let pause = following.is_none() && delta_of(&event.kind).is_some();
         next = following;
         flow.sent(event.sequence);
-        running = RunningTurn::after(&event);
+        // What was skipped lies before the turn that runs.
+        if !matches!(event.kind, AgentEventKind::Skipped { .. }) {
+            running = RunningTurn::after(&event);
+        }
         if channel.send(ChannelMessage::Event(event)).is_err() {
             return Ended::Broken;
         }

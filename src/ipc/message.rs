@@ -30,9 +30,12 @@ pub(crate) enum ChannelMessage {
 /// a subscription that was acknowledged gets heartbeats; a page that never acknowledges gets
 /// events only.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase", tag = "type", rename = "heartbeat")]
+#[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 pub(crate) struct Heartbeat {
+    /// What the message is, where an event says its kind.
+    #[serde(rename = "type")]
+    pub(crate) kind: HeartbeatKind,
     /// The session.
     #[cfg_attr(feature = "bindings", specta(type = String))]
     pub(crate) session_id: Arc<str>,
@@ -46,6 +49,15 @@ pub(crate) struct Heartbeat {
     /// the number after which the channel was attached, or 0.
     #[cfg_attr(feature = "bindings", specta(type = u32))]
     pub(crate) sequence: u64,
+}
+
+/// The one kind of heartbeat.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+pub(crate) enum HeartbeatKind {
+    /// A heartbeat.
+    Heartbeat,
 }
 
 /// How far a running turn was sent to a page.
@@ -69,6 +81,7 @@ impl RunningTurn {
 
     pub(super) fn heartbeat(&self) -> Heartbeat {
         Heartbeat {
+            kind: HeartbeatKind::Heartbeat,
             session_id: Arc::clone(&self.session_id),
             turn_id: Arc::clone(&self.turn_id),
             timestamp: now_ms(),

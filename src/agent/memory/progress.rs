@@ -122,6 +122,20 @@ impl MemoryProgress {
         self.fresh.push(event);
     }
 
+    /// Takes a changed event in place of the one with its index, wherever that waits. An
+    /// extraction that runs already has read the old one.
+    pub(crate) fn replace(&mut self, event: &Arc<SessionEvent>) {
+        if let Some(first) = &mut self.first
+            && first.index == event.index
+        {
+            *first = without_image_data(event);
+        }
+        self.fresh.replace(event);
+        if let Some(checkpoint) = &mut self.running {
+            checkpoint.batch.events.replace(event);
+        }
+    }
+
     /// Forgets what is no part of the conversation any more.
     pub(crate) fn rewind(&mut self, to: u64) {
         self.first.take_if(|first| first.index > to);
