@@ -4,58 +4,64 @@ import { invoke as __TAURI_INVOKE, Channel } from "@tauri-apps/api/core";
 
 /** Commands */
 export const commands = {
-	/**  Creates a session. A repeated `requestId` answers the same session. */
+	/**  Creates a session. A repeated `requestId` of the page returns the same session. */
 	createSession: (config: SessionConfig | null, requestId: string | null) => typedError<SessionInfo, AgentError>(__TAURI_INVOKE("plugin:youyou-agent|create_session", { config, requestId })),
 	/**  Opens a stored session again. */
 	resumeSession: (sessionId: string, options: ResumeOptions | null) => typedError<SessionInfo, AgentError>(__TAURI_INVOKE("plugin:youyou-agent|resume_session", { sessionId, options })),
 	/**  The open session, or null. */
 	currentSession: () => typedError<SessionInfo | null, AgentError>(__TAURI_INVOKE("plugin:youyou-agent|current_session")),
 	/**
-	 *  Starts a turn and answers as soon as it is accepted. Its events come through `onEvent`,
-	 *  from the first to the last. A repeated `requestId` starts nothing: it answers the same
-	 *  turn, and its events come through the new channel.
+	 *  Starts a turn and returns as soon as it is accepted. Its events come through `onEvent`,
+	 *  from the first to the last, and heartbeats between them once the page has acknowledged.
+	 * 
+	 *  A `requestId`, of at most 128 characters, belongs to the page that sent it. Repeated with
+	 *  the same content it starts nothing: it returns the same turn, whose events come through
+	 *  the new channel. With other content it is refused.
 	 */
-	sendMessage: (sessionId: string, content: MessageContent, options: SendOptions | null, requestId: string | null, onEvent: Channel<AgentEvent>) => typedError<TurnAccepted, AgentError>(__TAURI_INVOKE("plugin:youyou-agent|send_message", { sessionId, content, options, requestId, onEvent })),
+	sendMessage: (sessionId: string, content: MessageContent, options: SendOptions | null, requestId: string | null, onEvent: Channel<ChannelMessage>) => typedError<TurnAccepted, AgentError>(__TAURI_INVOKE("plugin:youyou-agent|send_message", { sessionId, content, options, requestId, onEvent })),
 	/**  Runs the last user message again after a turn that failed or was cancelled. */
-	retryTurn: (sessionId: string, requestId: string | null, onEvent: Channel<AgentEvent>) => typedError<TurnAccepted, AgentError>(__TAURI_INVOKE("plugin:youyou-agent|retry_turn", { sessionId, requestId, onEvent })),
+	retryTurn: (sessionId: string, requestId: string | null, onEvent: Channel<ChannelMessage>) => typedError<TurnAccepted, AgentError>(__TAURI_INVOKE("plugin:youyou-agent|retry_turn", { sessionId, requestId, onEvent })),
 	/**
-	 *  Answers when the turn has ended, also for the last few turns. A failed turn is an
-	 *  answer, not a rejection.
+	 *  Returns how the turn ended, as soon as it has; also for the last few turns. A failed turn
+	 *  is an outcome, not an error of this command.
 	 */
 	waitTurn: (turnId: string) => typedError<TurnOutcome, AgentError>(__TAURI_INVOKE("plugin:youyou-agent|wait_turn", { turnId })),
 	/**
-	 *  Cancels a turn by its id, a turn or a compaction by the request that started it; without
-	 *  either, whatever runs. Answers whether something that runs was meant. A request that has
-	 *  not arrived yet is cancelled as soon as it starts.
+	 *  Cancels a turn by its id, a turn or a compaction by the request of this page that started
+	 *  it; without either, whatever runs. Returns whether something that runs was meant. A
+	 *  request that has not arrived yet is cancelled as soon as it starts.
 	 */
 	cancel: (turnId: string | null, requestId: string | null) => typedError<boolean, AgentError>(__TAURI_INVOKE("plugin:youyou-agent|cancel", { turnId, requestId })),
 	/**
 	 *  Watches the open session: first what came after `afterSequence` (without it: the running
-	 *  turn from its start), then everything of this and later turns, until `detach`, the end of
-	 *  the session or of the page.
+	 *  turn from its start; with a number above the newest event: nothing), then everything of
+	 *  this and later turns, until `detach`, the end of the session or of the page. A page has at
+	 *  most 1,024 subscriptions.
 	 */
-	attach: (sessionId: string, afterSequence: SafeInteger | null, onEvent: Channel<AgentEvent>) => typedError<Attachment, AgentError>(__TAURI_INVOKE("plugin:youyou-agent|attach", { sessionId, afterSequence, onEvent })),
+	attach: (sessionId: string, afterSequence: SafeInteger | null, onEvent: Channel<ChannelMessage>) => typedError<Attachment, AgentError>(__TAURI_INVOKE("plugin:youyou-agent|attach", { sessionId, afterSequence, onEvent })),
 	/**  Ends a subscription of this page. */
 	detach: (subscription: number) => typedError<null, AgentError>(__TAURI_INVOKE("plugin:youyou-agent|detach", { subscription })),
 	/**
-	 *  Tells that all messages up to this one have arrived. From the first acknowledgement on,
-	 *  at most 32 are on their way. False if there is no such subscription (any more): attach
-	 *  again after the last event that arrived.
+	 *  Tells that all messages up to this one have arrived; 0 before any has. From the first
+	 *  acknowledgement on, at most 32 messages are on their way, and heartbeats come while a
+	 *  running turn shows nothing. Returns false if there is no such subscription (any more).
 	 */
 	ack: (subscription: number, sequence: SafeInteger) => typedError<boolean, AgentError>(__TAURI_INVOKE("plugin:youyou-agent|ack", { subscription, sequence })),
 	/**
 	 *  Makes the context of the open session smaller. It can be cancelled by its `requestId`; a
-	 *  repeated one joins the first.
+	 *  repeated one of the same page joins the first.
 	 */
-	compact: (sessionId: string, requestId: string | null) => typedError<CompactOutcome, AgentError>(__TAURI_INVOKE("plugin:youyou-agent|compact", { sessionId, requestId })),
+	compact: (sessionId: string, requestId: string | null) => typedError<CompactionOutcome, AgentError>(__TAURI_INVOKE("plugin:youyou-agent|compact", { sessionId, requestId })),
 	/**  Closes the open session; a running turn is cancelled first. */
 	closeSession: (sessionId: string) => typedError<null, AgentError>(__TAURI_INVOKE("plugin:youyou-agent|close_session", { sessionId })),
 	/**
-	 *  A page of the stored events of a session, oldest first; `cursor` is the `nextCursor` of
-	 *  the page before. The data of images is left out unless `withImages` is true.
+	 *  A page of the stored events of a session, oldest first. `cursor` is the `nextCursor` of
+	 *  the page before: the index of the event that the page begins with. `limit` is 50 if
+	 *  absent and at most 500; a page ends earlier after 4 MiB. The data of images is left out
+	 *  unless `withImages` is true.
 	 */
 	sessionHistory: (sessionId: string, cursor: SafeInteger | null, limit: number | null, withImages: boolean | null) => typedError<HistoryPage, AgentError>(__TAURI_INVOKE("plugin:youyou-agent|session_history", { sessionId, cursor, limit, withImages })),
-	/**  A page of the stored sessions, newest first. */
+	/**  A page of the stored sessions, newest first. `limit` is 50 if absent and at most 500. */
 	listSessions: (cursor: string | null, limit: number | null) => typedError<ListPage, AgentError>(__TAURI_INVOKE("plugin:youyou-agent|list_sessions", { cursor, limit })),
 	/**
 	 *  The stored sessions that fit: the one with that id, else all with that title, else all
@@ -94,7 +100,7 @@ export type AgentError = {
 	 *  the kind of failure allows it.
 	 */
 	retryable: boolean,
-	/**  The part of the system the error comes from. */
+	/**  The part of the system the error comes from; `source` on the wire. */
 	source: ErrorSource,
 	/**  Milliseconds to wait before trying again, when the server named them. */
 	retryAfterMs?: number | null,
@@ -117,7 +123,7 @@ export type AgentEvent = {
 	turnId: string,
 	/**  Milliseconds since the Unix epoch. */
 	timestamp: number,
-	/**  Number of the event; of a joined delta, the number of its last part. */
+	/**  Number of the event; of a coalesced delta, the number of its last part. */
 	sequence: number,
 } & AgentEventKind;
 
@@ -131,7 +137,7 @@ export type AgentEventKind =
 step: number; 
 /**  The text. */
 delta: string; 
-/**  Number of the first part; equal to `sequence` unless parts were joined. */
+/**  Number of the first part; equal to `sequence` unless parts were coalesced. */
 firstSequence: number } | 
 /**  A piece of the model's reasoning. */
 { type: "reasoningDelta"; 
@@ -139,7 +145,7 @@ firstSequence: number } |
 step: number; 
 /**  The text. */
 delta: string; 
-/**  Number of the first part; equal to `sequence` unless parts were joined. */
+/**  Number of the first part; equal to `sequence` unless parts were coalesced. */
 firstSequence: number } | 
 /**  A tool call begins, after the `BeforeToolUse` hooks. */
 { type: "toolCallStart"; 
@@ -151,7 +157,10 @@ callId: string;
 toolName: string; 
 /**  The arguments that are really used. */
 arguments: JsonValue } | 
-/**  A running tool reports progress. */
+/**
+ *  A running tool reports progress. Of each call the newest 32 messages are kept: a reader
+ *  that lags misses older ones, and their numbers are gaps.
+ */
 { type: "toolProgress"; 
 /**  The call. */
 callId: string; 
@@ -178,7 +187,7 @@ error?: ErrorCode | null } |
 /**  Older messages were replaced by less. */
 { type: "contextCompacted"; 
 /**  How. */
-method: CompactMethod; 
+method: CompactionMethod; 
 /**  Estimated size before, in tokens. */
 tokensBefore: number; 
 /**  Estimated size after, in tokens. */
@@ -197,7 +206,7 @@ error: AgentError } |
 { type: "warning"; 
 /**  What. */
 message: string; 
-/**  Where. */
+/**  Where; `source` on the wire. */
 source: ErrorSource } | 
 /**  Something failed. Alone it does not end the turn. */
 { type: "error"; 
@@ -205,10 +214,16 @@ source: ErrorSource } |
 error: AgentError } | 
 /**  The turn ended, completed or failed. Always last. */
 { type: "turnComplete"; 
-/**  Whether it completed. */
+/**  `Completed` or `Failed`. */
 status: TurnStatus; 
 /**  Why it failed. */
 error?: AgentError | null; 
+/**
+ *  Why the model stopped in the turn's last response, if the provider said so. An
+ *  answer that was cut by a limit, filtered or refused completes its turn: look here
+ *  before you take it for a whole one.
+ */
+stopReason?: StopReason | null; 
 /**  Text of the turn's last response, as the `TurnEnd` hooks left it. */
 assistantOutput: string; 
 /**  What the turn cost. */
@@ -222,14 +237,25 @@ contextWindow: number } |
 /**  The turn was cancelled. Always last. */
 { type: "turnCancelled"; 
 /**  What the turn cost. */
-usage: Usage };
+usage: Usage } | 
+/**
+ *  A subscriber was so far behind that whole turns were dropped before it came to them: up
+ *  to this event's number, which is that of the last event of the last of these turns. What
+ *  was said in them is in the session's history. Only a
+ *  [`Subscription`](crate::Subscription) gives it, between turns; it is no event of its turn.
+ */
+{ type: "skipped"; 
+/**  How many events were dropped, deltas counted one by one. */
+events: number };
 
 /**  A part of a model's answer. */
 export type AssistantPart = 
 /**  Text of the answer. */
 { type: "text"; 
 /**  The text. */
-text: string } | 
+text: string; 
+/**  Opaque data of the text. */
+providerData?: ProviderData | null } | 
 /**  Reasoning before or between. */
 { type: "reasoning"; 
 /**  The text; may be empty where only `provider_data` matters. */
@@ -250,7 +276,7 @@ arguments: JsonValue;
 /**  Opaque data of the call. */
 providerData?: ProviderData | null };
 
-/**  The answer of `attach`. */
+/**  What `attach` returns. */
 export type Attachment = {
 	/**  Number of the subscription, for `ack` and `detach`. */
 	subscription: number,
@@ -258,7 +284,10 @@ export type Attachment = {
 	state: SessionState,
 	/**  The running turn. */
 	turnId?: string | null,
-	/**  Number of the newest event there is. */
+	/**
+	 *  Number of the newest event there was when the page attached. What is newer comes
+	 *  through the channel.
+	 */
 	lastSequence: number,
 };
 
@@ -274,17 +303,24 @@ export type Capabilities = {
 	reasoning: boolean,
 };
 
+/**  A message of a channel. */
+export type ChannelMessage = 
+/**  An event. */
+AgentEvent | 
+/**  A sign of life. */
+Heartbeat;
+
 /**  How the context was made smaller. */
-export type CompactMethod = 
+export type CompactionMethod = 
 /**  A model wrote a summary. */
 "summarized" | 
 /**  The oldest messages were left out. */
 "truncated";
 
-/**  What a compaction did, as `compact` answers it. */
-export type CompactOutcome = {
+/**  What a compaction did, as `compact` returns it. */
+export type CompactionOutcome = {
 	/**  How; absent: there was nothing to free. */
-	method?: CompactMethod | null,
+	method?: CompactionMethod | null,
 	/**  Estimated size before, in tokens. */
 	tokensBefore: number,
 	/**  Estimated size after, in tokens. */
@@ -296,7 +332,7 @@ export type CompactOutcome = {
 /**  A compaction, as it is stored: enough to build the same context again. */
 export type CompactionRecord = {
 	/**  How. */
-	method: CompactMethod,
+	method: CompactionMethod,
 	/**  What stands for everything removed so far; absent while nothing was removed. */
 	summary?: string | null,
 	/**  Events before this index are no longer part of the context ... */
@@ -309,6 +345,8 @@ export type CompactionRecord = {
 	tokensBefore: number,
 	/**  Estimated size after, in tokens. */
 	tokensAfter: number,
+	/**  What the summary cost, also one that could not be used. */
+	usage?: Usage | null,
 };
 
 /**  A block of a user's message. */
@@ -403,11 +441,43 @@ export type ErrorSource =
 /**  The way between page and agent. */
 "ipc";
 
+/**
+ *  A sign of life, about once a second while a turn runs and shows nothing new. The page
+ *  has missed something if it does not have the event `sequence`, or if neither events nor
+ *  heartbeats come: then it attaches again.
+ * 
+ *  It has the envelope of an event, so that a page that looks at `type` passes over it. Only
+ *  a subscription that was acknowledged gets heartbeats; a page that never acknowledges gets
+ *  events only.
+ */
+export type Heartbeat = {
+	/**  What the message is, where an event says its kind. */
+	type: HeartbeatKind,
+	/**  The session. */
+	sessionId: string,
+	/**  The turn that runs. */
+	turnId: string,
+	/**  Milliseconds since the Unix epoch. */
+	timestamp: number,
+	/**
+	 *  Number of the newest event that was sent through this channel. Before the first one,
+	 *  the number after which the channel was attached, or 0.
+	 */
+	sequence: number,
+};
+
+/**  The one kind of heartbeat. */
+export type HeartbeatKind = 
+/**  A heartbeat. */
+"heartbeat";
+
 /**  A page of a session's stored events. */
 export type HistoryPage = {
-	/**  In order of index. */
+	/**  Those that can be read, in order of index. */
 	events: SessionEvent[],
-	/**  Pass it as `after` for the next page; absent on the last. */
+	/**  How many records of the page could not be read and were left out. */
+	unreadable: number,
+	/**  Pass it as `cursor` for the next page; absent on the last. */
 	nextCursor?: number | null,
 };
 
@@ -420,7 +490,10 @@ export type Interruption =
 /**  The process ended. */
 "processEnded";
 
-/**  Free JSON, for TypeScript. Integers above 2^53 lose precision there. */
+/**
+ *  Stands for [`serde_json::Value`] in the bindings. Integers above 2^53 lose precision in a
+ *  page.
+ */
 export type JsonValue = null | boolean | number | string | JsonValue[] | { [key in string]: JsonValue };
 
 /**  A page of a session list. */
@@ -480,6 +553,19 @@ export type ReasoningEffort =
 /**  A lot. */
 "high";
 
+/**
+ *  The shape of an answer: JSON that fits a schema (structured output).
+ * 
+ *  A provider maps it to what its server has. One whose server has nothing of the kind
+ *  refuses the request with [`ProviderErrorKind::UnsupportedContent`] and says so.
+ */
+export type ResponseFormat = {
+	/**  Names the schema for the server: letters, digits, `_` and `-`, at most 64 of them. */
+	name: string,
+	/**  JSON Schema of the answer; its type is `object`. */
+	schema: JsonValue,
+};
+
 /**  How a stored session is opened again. Everything is optional. */
 export type ResumeOptions = {
 	/**  A model instead of the stored one. */
@@ -490,7 +576,7 @@ export type ResumeOptions = {
 	replace?: boolean,
 };
 
-/**  A whole number that JavaScript has exactly: up to 2^53 - 1. */
+/**  A whole number that JavaScript has exactly: 0 to 2^53 - 1. Any other is refused. */
 export type SafeInteger = number;
 
 /**  What a message is sent with. Everything is optional. */
@@ -503,6 +589,8 @@ export type SendOptions = {
 	maxTokens?: number | null,
 	/**  How much the model should reason in this turn. */
 	reasoningEffort?: ReasoningEffort | null,
+	/**  The shape each answer of this turn must have. */
+	responseFormat?: ResponseFormat | null,
 };
 
 /**  What a new session is created with. Everything is optional. */
@@ -544,7 +632,9 @@ export type SessionEventKind =
 /**  The checked blocks. */
 content: ContentBlock[]; 
 /**  Name of the skill it calls. The words alone do not tell: `/name` may be an escaped `//name`. */
-skill?: string | null } | 
+skill?: string | null; 
+/**  Whether it was given to a turn that was running. */
+steering?: boolean } | 
 /**  The model answered. */
 { type: "assistantMessage"; 
 /**  Text, reasoning and calls in order of arrival. */
@@ -553,6 +643,11 @@ parts: AssistantPart[];
 status: MessageStatus; 
 /**  Why it is not. */
 interruption?: Interruption | null; 
+/**
+ *  Why the model stopped, if the provider said so. One cut by a limit, filtered or
+ *  refused is incomplete without an interruption.
+ */
+stopReason?: StopReason | null; 
 /**  The provider that answered. */
 providerId: string; 
 /**  The model that answered. */
@@ -616,6 +711,11 @@ export type SessionInfo = {
 	messageCount: number,
 	/**  Milliseconds since the Unix epoch. */
 	createdAt: number,
+	/**
+	 *  What went wrong while it was opened, for the user: what the session that it replaced
+	 *  could not store.
+	 */
+	warnings?: string[],
 };
 
 /**  A fact about a session. */
@@ -627,17 +727,33 @@ title: string;
 /**  Its model. */
 modelId: string; 
 /**  What the caller set instead of the agent's configuration. */
-overrides?: SessionOverrides }) & { indices?: never; interruption?: never; through?: never } | 
+overrides?: SessionOverrides }) & { at?: never; indices?: never; interruption?: never; sessionId?: never; stopReason?: never; through?: never; to?: never; usage?: never } | 
 /**  The session goes on with another model. */
 ({ type: "modelChanged"; 
 /**  Which. */
-modelId: string }) & { indices?: never; interruption?: never; overrides?: never; through?: never; title?: never } | 
+modelId: string }) & { at?: never; indices?: never; interruption?: never; overrides?: never; sessionId?: never; stopReason?: never; through?: never; title?: never; to?: never; usage?: never } | 
 /**  A turn was cut after its last answer was whole, or before there was any. */
 ({ type: "turnInterrupted"; 
 /**  Why. */
-interruption: Interruption }) & { indices?: never; modelId?: never; overrides?: never; through?: never; title?: never } | 
-/**  A turn completed though the model answered nothing. */
-({ type: "turnEndedSilently" }) & { indices?: never; interruption?: never; modelId?: never; overrides?: never; through?: never; title?: never } | 
+interruption: Interruption }) & { at?: never; indices?: never; modelId?: never; overrides?: never; sessionId?: never; stopReason?: never; through?: never; title?: never; to?: never; usage?: never } | 
+/**  A turn completed though the model answered nothing that a request could hold. */
+({ type: "turnEndedSilently"; 
+/**  Why the model stopped, if the provider said so. */
+stopReason?: StopReason | null }) & { at?: never; indices?: never; interruption?: never; modelId?: never; overrides?: never; sessionId?: never; through?: never; title?: never; to?: never; usage?: never } | 
+/**  The head moved: what is written next follows the event at `to` and not the one before. */
+({ type: "headMoved"; 
+/**  Index of the new head; absent for the very start of the session. */
+to?: number | null }) & { at?: never; indices?: never; interruption?: never; modelId?: never; overrides?: never; sessionId?: never; stopReason?: never; through?: never; title?: never; usage?: never } | 
+/**  The session is a copy of the visible path of another. */
+({ type: "forkedFrom"; 
+/**  The other session. */
+sessionId: string; 
+/**  Index of the last event that was copied, in the other session. */
+at?: number | null }) & { indices?: never; interruption?: never; modelId?: never; overrides?: never; stopReason?: never; through?: never; title?: never; to?: never; usage?: never } | 
+/**  The session cost something that no answer and no compaction tells of. */
+({ type: "spent"; 
+/**  What. */
+usage: Usage }) & { at?: never; indices?: never; interruption?: never; modelId?: never; overrides?: never; sessionId?: never; stopReason?: never; through?: never; title?: never; to?: never } | 
 /**  Older messages were replaced by less. */
 {
 	type: "compacted",
@@ -645,11 +761,13 @@ interruption: Interruption }) & { indices?: never; modelId?: never; overrides?: 
 /**  A model refused the images of these messages; they are placeholders from now on. */
 ({ type: "imagesRefused"; 
 /**  Indices of the user messages. */
-indices: number[] }) & { interruption?: never; modelId?: never; overrides?: never; through?: never; title?: never } | 
+indices: number[] }) & { at?: never; interruption?: never; modelId?: never; overrides?: never; sessionId?: never; stopReason?: never; through?: never; title?: never; to?: never; usage?: never } | 
 /**  Memories were extracted from what was said so far. */
 ({ type: "memoryCheckpoint"; 
 /**  Index of the newest event that they were extracted from. */
-through: number }) & { indices?: never; interruption?: never; modelId?: never; overrides?: never; title?: never };
+through: number; 
+/**  What the extraction cost. */
+usage?: Usage | null }) & { at?: never; indices?: never; interruption?: never; modelId?: never; overrides?: never; sessionId?: never; stopReason?: never; title?: never; to?: never };
 
 /**  What the caller of `create_session` set instead of the agent's configuration. */
 export type SessionOverrides = {
@@ -684,7 +802,7 @@ export type SessionSummary = {
 	createdAt: number,
 	/**  Milliseconds since the Unix epoch. */
 	updatedAt: number,
-	/**  User and assistant messages. */
+	/**  User and assistant messages, on every branch. */
 	messageCount: number,
 };
 
@@ -710,6 +828,25 @@ export type SkillInfo = {
 	allowImplicitInvocation: boolean,
 };
 
+/**
+ *  Why a model stopped. Whether the turn goes on is decided by the tool calls of the answer,
+ *  not by this.
+ */
+export type StopReason = 
+/**  The answer is finished, or the model waits for the results of its calls. */
+"endTurn" | 
+/**
+ *  The limit of output tokens was reached: the answer is cut. A tool call at its end is
+ *  not run when its arguments are not whole.
+ */
+"length" | 
+/**  The provider's content filter stopped it. */
+"contentFilter" | 
+/**  The model refused; its words, if it had any, are the answer. */
+"refusal" | 
+/**  Anything else. */
+"other";
+
 /**  A tool as it is listed. */
 export type ToolInfo = {
 	/**  Unique among all tools of the agent. */
@@ -722,7 +859,7 @@ export type ToolInfo = {
 	mutating: boolean,
 };
 
-/**  The answer of `send_message` and `retry_turn`. */
+/**  What `send_message` and `retry_turn` return. */
 export type TurnAccepted = {
 	/**  The turn. */
 	turnId: string,
@@ -730,23 +867,16 @@ export type TurnAccepted = {
 	subscription: number,
 };
 
-/**  The three ways a turn can end. */
-export type TurnEnding = 
-/**  The model's answer is whole. */
-"completed" | 
-/**  The turn failed. */
-"failed" | 
-/**  The user cancelled. */
-"cancelled";
-
 /**  How a turn ended. */
 export type TurnOutcome = {
 	/**  The turn. */
 	turnId: string,
 	/**  How it ended. */
-	status: TurnEnding,
+	status: TurnStatus,
 	/**  Why it failed. */
 	error?: AgentError | null,
+	/**  Why the model stopped in its last response, if the provider said so. */
+	stopReason?: StopReason | null,
 	/**  Number of its last event. */
 	lastSequence: number,
 	/**
@@ -758,12 +888,14 @@ export type TurnOutcome = {
 	usage: Usage,
 };
 
-/**  How a turn that was not cancelled ended. */
+/**  How a turn ended. */
 export type TurnStatus = 
-/**  The model's answer is whole. */
+/**  The model came to an end. Why it stopped is told by the stop reason. */
 "completed" | 
 /**  The turn failed; the `error` says why. */
-"failed";
+"failed" | 
+/**  The user cancelled. */
+"cancelled";
 
 /**  What a model call, a turn or a session cost, in tokens. Absent means unknown, not zero. */
 export type Usage = {

@@ -2,16 +2,17 @@
  * One stream of events from the agent that repairs itself.
  *
  * Tauri's `Channel` holds back every message after one that was lost, for ever and in
- * silence. A feed notices the silence, asks the agent how far it is, and attaches again
- * after the last event it has. Whoever listens sees every event once and in order.
+ * silence. While a turn runs the agent sends a heartbeat every second that brings nothing new:
+ * a feed that hears neither attaches again after the last event it has; before the first
+ * heartbeat it asks the agent how far it is. Whoever listens sees every event once and in order.
  */
 
 import { Channel } from '@tauri-apps/api/core';
-import { commands, type AgentEvent, type Attachment, type SessionInfo } from './bindings.js';
+import { commands, type AgentEvent, type Attachment, type ChannelMessage, type SessionInfo } from './bindings.js';
 import { settle } from './error.js';
 import { firstSequenceOf, isTerminal, Sequencer } from './sequence.js';
 
-/** Silence during a turn, in milliseconds, after which the agent is asked how far it is. */
+/** Silence during a turn, in milliseconds, after which something may have been lost. */
 export const SILENCE_MS = 2_000;
 
 /** Messages between two acknowledgements: half of the 32 that the agent leaves open. */
@@ -53,6 +54,8 @@ interface Source {
   endsWithTurn: boolean;
   /** Whether the agent has said that it does not know the subscription any more. */
   dropped: boolean;
+  /** Whether a heartbeat came through: then the agent tells of silence by itself. */
+  beats: boolean;
 }
 
 /** A stream of events that repairs itself. */
@@ -79,7 +82,7 @@ export class Feed {
   }
 
   /** Opens the stream with a command that starts a turn. */
-  start<T extends { subscription: number }>(command: (onEvent: Channel<AgentEvent>) => Promise<T>): Promise<T> {
+  start<T extends { subscription: number }>(command: (onEvent: Channel<ChannelMessage>) => Promise<T>): Promise<T> {
     return this.#open(command, { startsHere: false, endsWithTurn: true });
   }
 
@@ -122,15 +125,18 @@ export class Feed {
   }
 
   async #open<T extends { subscription: number }>(
-    command: (onEvent: Channel<AgentEvent>) => Promise<T>,
+    command: (onEvent: Channel<ChannelMessage>) => Promise<T>,
     kind: Pick<Source, 'startsHere' | 'endsWithTurn'>,
   ): Promise<T> {
     const previous = this.#source;
-    const source: Source = { subscription: null, unacknowledged: 0, newest: null, dropped: false, ...kind };
+    const source: Source = { subscription: null, unacknowledged: 0, newest: null, dropped: false, beats: false, ...kind };
     this.#source = source;
     // The handler is set before the command is called: an answer may be faster than its reply.
-    const channel = new Channel<AgentEvent>();
-    channel.onmessage = (event) => this.#receive(source, event);
+    const channel = new Channel<ChannelMessage>();
+    channel.onmessage = (message) => {
+      if (message.type === 'heartbeat') this.#beat(source);
+      else this.#receive(source, message);
+    };
     try {
       const reply = await command(channel);
       source.subscription = reply.subscription;
@@ -145,6 +151,13 @@ export class Feed {
       if (previous) previous.dropped = false;
       throw error;
     }
+  }
+
+  /** The channel works, and there is nothing new. */
+  #beat(source: Source): void {
+    if (this.#closed || source !== this.#source) return;
+    source.beats = true;
+    this.watch();
   }
 
   #receive(source: Source, event: AgentEvent): void {
@@ -208,6 +221,8 @@ export class Feed {
   async #check(): Promise<void> {
     this.#timer = null;
     if (this.#source?.dropped) return this.#repair(null);
+    // The agent would have sent a heartbeat: what it sends does not arrive.
+    if (this.#source?.beats && this.#insideTurn) return this.#repair(null);
     let info: SessionInfo | null = null;
     try {
       info = await settle(commands.currentSession());

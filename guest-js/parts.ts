@@ -2,7 +2,7 @@
  * The pieces of a turn that a screen shows, and what each event does to them.
  */
 
-import type { AgentError as AgentErrorData, AgentEvent, CompactMethod, ErrorCode, ErrorSource, JsonValue } from './bindings.js';
+import type { AgentError as AgentErrorData, AgentEvent, CompactionMethod, ErrorCode, ErrorSource, JsonValue } from './bindings.js';
 import { firstSequenceOf, isDelta } from './sequence.js';
 
 /** A stretch of the answer's text. */
@@ -60,7 +60,7 @@ export interface CompactionPart {
   /** Number of the part's event: a stable key for lists. */
   key: number;
   /** How. */
-  method: CompactMethod;
+  method: CompactionMethod;
   /** Estimated size before, in tokens. */
   tokensBefore: number;
   /** Estimated size after, in tokens. */

@@ -2,7 +2,7 @@
  * From events to what a screen shows: one pure function.
  */
 
-import type { AgentError as AgentErrorData, AgentEvent, Usage } from './bindings.js';
+import type { AgentError as AgentErrorData, AgentEvent, StopReason, Usage } from './bindings.js';
 import { applyToParts, type TurnPart } from './parts.js';
 import { firstSequenceOf, isTerminal, Sequencer } from './sequence.js';
 
@@ -20,6 +20,8 @@ export interface TurnState {
   readonly error?: AgentErrorData;
   /** Text of the last response, as the agent reports it when the turn completes or fails. */
   readonly assistantOutput?: string;
+  /** Why the model stopped in the last response, once the turn has ended and if its provider said so. */
+  readonly stopReason?: StopReason;
   /** What the turn cost, once it has ended. */
   readonly usage?: Usage;
   /** What the session has cost, once the turn has ended. */
@@ -69,6 +71,8 @@ const PIECE = 128;
  */
 export function reduceTurn(state: TurnState | undefined, event: AgentEvent): TurnState {
   if (state === undefined) return start(event);
+  // What happens between turns is no part of any.
+  if (event.turnId === '' || event.type === 'skipped') return state;
   if (event.turnId !== state.turnId) return event.sequence > state.lastSequence ? start(event) : state;
   if (state.status !== 'running' && state.log.length === 0) return state;
   if (firstSequenceOf(event) > state.lastSequence) {
@@ -166,6 +170,7 @@ function end(state: TurnState, event: AgentEvent): TurnState {
     ...state,
     status: event.status,
     ...(event.error ? { error: event.error } : {}),
+    ...(event.stopReason ? { stopReason: event.stopReason } : {}),
     assistantOutput: event.assistantOutput,
     usage: event.usage,
     sessionUsage: event.sessionUsage,

@@ -2,7 +2,7 @@
  * What comes out of a turn, and the last event where the real one is lost.
  */
 
-import type { AgentEvent, SessionInfo, TurnOutcome, Usage } from './bindings.js';
+import type { AgentEvent, SessionInfo, StopReason, TurnOutcome, Usage } from './bindings.js';
 import { AgentError } from './error.js';
 import type { ToolPart } from './parts.js';
 import { reasoningOf, textOf, type TurnState } from './reduce.js';
@@ -11,6 +11,11 @@ import { reasoningOf, textOf, type TurnState } from './reduce.js';
 export interface TurnResult {
   /** `cancelled` is not an error: what was received until then is in the other fields. */
   status: 'completed' | 'cancelled';
+  /**
+   * Why the model stopped, if its provider said so. A completed turn whose answer was cut by a
+   * limit, filtered or refused says `length`, `contentFilter` or `refusal`: it is not whole.
+   */
+  stopReason: StopReason | null;
   /** The turn; empty if the signal had fired before the message was sent. */
   turnId: string;
   /**
@@ -29,6 +34,7 @@ export interface TurnResult {
 /** The result of a turn that was cancelled before it was sent. */
 export const NEVER_SENT: TurnResult = {
   status: 'cancelled',
+  stopReason: null,
   turnId: '',
   text: '',
   reasoning: '',
@@ -50,6 +56,7 @@ export function resultOf(state: TurnState): TurnResult | AgentError {
   }
   return {
     status: state.status === 'cancelled' ? 'cancelled' : 'completed',
+    stopReason: state.stopReason ?? null,
     turnId: state.turnId,
     text: state.assistantOutput ?? textOf(state),
     reasoning: reasoningOf(state),
@@ -72,6 +79,7 @@ export function lastEventOf(sessionId: string, outcome: TurnOutcome, info: Sessi
     type: 'turnComplete',
     status: outcome.status,
     ...(outcome.error ? { error: outcome.error } : {}),
+    ...(outcome.stopReason ? { stopReason: outcome.stopReason } : {}),
     assistantOutput: outcome.assistantOutput,
     usage: outcome.usage,
     sessionUsage: {},

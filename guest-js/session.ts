@@ -6,9 +6,10 @@
 import {
   commands,
   type AgentEvent,
-  type CompactOutcome,
+  type CompactionOutcome,
   type ContentBlock,
   type ReasoningEffort,
+  type ResponseFormat,
   type SendOptions as SendOptionsData,
   type SessionInfo,
 } from './bindings.js';
@@ -28,9 +29,14 @@ export interface SendOptions {
   maxTokens?: number | undefined;
   /** How much the model should reason, for models that can. */
   reasoningEffort?: ReasoningEffort | undefined;
+  /** The shape each answer of the turn must have: JSON that fits a schema. */
+  responseFormat?: ResponseFormat | undefined;
   /** Cancels the turn when it fires; if it has fired already, nothing is sent. */
   signal?: AbortSignal | undefined;
 }
+
+/** How long a message waits at most for a listener that was set right before it, in milliseconds. */
+const LONGEST_WAIT_MS = 1_000;
 
 /** Older webviews lack the symbol; then `await using` does not exist there either. */
 const asyncDispose: typeof Symbol.asyncDispose =
@@ -49,6 +55,8 @@ export class Session implements AsyncDisposable {
   readonly modelId: string;
   readonly #listeners = new Set<(event: AgentEvent) => void>();
   #listening: Listening | null = null;
+  /** Fulfilled once a listener that was set hears what comes. */
+  #heard: Promise<unknown> | null = null;
 
   /** @internal Sessions come from {@link createSession}, {@link resumeSession} and {@link currentSession}. */
   constructor(info: SessionInfo) {
@@ -74,7 +82,10 @@ export class Session implements AsyncDisposable {
       requestId,
       turnId: null,
       signal,
-      command: (onEvent) => settle(commands.sendMessage(this.id, input, data, requestId, onEvent)),
+      command: async (onEvent) => {
+        if (this.#heard) await this.#heard;
+        return settle(commands.sendMessage(this.id, input, data, requestId, onEvent));
+      },
     });
   }
 
@@ -94,7 +105,10 @@ export class Session implements AsyncDisposable {
       requestId,
       turnId: null,
       signal: options.signal,
-      command: (onEvent) => settle(commands.retryTurn(this.id, requestId, onEvent)),
+      command: async (onEvent) => {
+        if (this.#heard) await this.#heard;
+        return settle(commands.retryTurn(this.id, requestId, onEvent));
+      },
     });
   }
 
@@ -124,7 +138,13 @@ export class Session implements AsyncDisposable {
     if (this.#listening === null) {
       const listening = new Listening(this.id, (event) => this.#tell(event));
       this.#listening = listening;
-      listening.begin().catch((error: unknown) => {
+      const begun = listening.begin();
+      // A message that is sent now waits for it, so that listeners hear its whole turn.
+      const heard = settledWithin(begun, LONGEST_WAIT_MS).then(() => {
+        if (this.#heard === heard) this.#heard = null;
+      });
+      this.#heard = heard;
+      begun.catch((error: unknown) => {
         if (this.#listening !== listening) return;
         this.#listening = null;
         reportUncaught(error);
@@ -158,7 +178,7 @@ export class Session implements AsyncDisposable {
    * `MODEL_NOT_SUPPORTED`, `HOOK_ABORTED`, `REQUEST_CANCELLED`, `STORAGE_ERROR`,
    * `AGENT_SHUT_DOWN`. After an error the context is what it was.
    */
-  async compact(options: { signal?: AbortSignal | undefined } = {}): Promise<CompactOutcome> {
+  async compact(options: { signal?: AbortSignal | undefined } = {}): Promise<CompactionOutcome> {
     const { signal } = options;
     if (signal?.aborted) throw cancelledAhead();
     const requestId = newRequestId();
@@ -215,6 +235,18 @@ export class Session implements AsyncDisposable {
 async function runningTurn(sessionId: string): Promise<string | null> {
   const info = await settle(commands.currentSession()).catch(() => null);
   return info?.sessionId === sessionId ? (info.turnId ?? null) : null;
+}
+
+/** Waits for a promise, whatever comes of it, for a limited time. */
+function settledWithin(promise: Promise<unknown>, ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    const settled = (): void => {
+      clearTimeout(timer);
+      resolve();
+    };
+    promise.then(settled, settled);
+  });
 }
 
 function cancelledAhead(): AgentError {

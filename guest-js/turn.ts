@@ -6,6 +6,7 @@ import type { Channel } from '@tauri-apps/api/core';
 import {
   commands,
   type AgentEvent,
+  type ChannelMessage,
   type SessionInfo,
   type TurnAccepted,
   type TurnOutcome,
@@ -39,7 +40,7 @@ export interface TurnOrigin {
   /** The turn, when it runs already. */
   turnId: string | null;
   /** The command that starts it; absent when it runs already. */
-  command?: (onEvent: Channel<AgentEvent>) => Promise<TurnAccepted>;
+  command?: (onEvent: Channel<ChannelMessage>) => Promise<TurnAccepted>;
   /** Cancels the turn when it fires. */
   signal?: AbortSignal | undefined;
 }

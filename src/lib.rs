@@ -202,4 +202,4 @@ pub use agent::{Agent, ShutdownReport};
 #[doc(hidden)]
 pub use ipc::testing as ipc_testing;
 #[cfg(feature = "tauri")]
-pub use ipc::{AgentExt, PluginBuilder, init};
+pub use ipc::{AgentExt, PluginBuilder, init, init_with};

@@ -3,7 +3,7 @@
  */
 
 import type { UIMessageChunk } from 'ai' with { 'resolution-mode': 'import' };
-import type { AgentEvent } from '../bindings.js';
+import type { AgentEvent, StopReason } from '../bindings.js';
 
 /**
  * The stream of the AI SDK for a turn.
@@ -80,7 +80,7 @@ class ChunkWriter {
         // A failed turn throws right after this event; its parts stay as they are.
         if (event.status === 'failed') break;
         yield* this.#leave();
-        yield { type: 'finish', finishReason: 'stop' };
+        yield { type: 'finish', finishReason: finishReasonOf(event.stopReason) };
         break;
       case 'turnCancelled':
         yield* this.#leave();
@@ -124,6 +124,21 @@ class ChunkWriter {
   *#close(): Generator<UIMessageChunk> {
     if (this.#open) yield { type: `${this.#open.type}-end`, id: this.#open.id };
     this.#open = null;
+  }
+}
+
+/** The SDK's word for why a model stopped. */
+function finishReasonOf(reason: StopReason | null | undefined): 'stop' | 'length' | 'content-filter' | 'other' {
+  switch (reason) {
+    case 'length':
+      return 'length';
+    case 'contentFilter':
+    case 'refusal':
+      return 'content-filter';
+    case 'other':
+      return 'other';
+    default:
+      return 'stop';
   }
 }
 

@@ -3,7 +3,7 @@
  */
 
 import type {
-  CompactOutcome,
+  CompactionOutcome,
   ContentBlock,
   MessageContent,
   ResumeOptions,
@@ -264,7 +264,7 @@ export class MockAgent {
     return { subscription, state, turnId, lastSequence };
   }
 
-  async #compact({ sessionId, requestId }: Args): Promise<CompactOutcome> {
+  async #compact({ sessionId, requestId }: Args): Promise<CompactionOutcome> {
     const session = this.#idle(sessionId);
     if (this.#turns.running) refuse('SESSION_BUSY', 'a turn is running; wait for its end or cancel it');
     const stop = new AbortController();

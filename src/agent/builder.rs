@@ -151,6 +151,16 @@ impl AgentBuilder {
         self
     }
 
+    /// The longest time the plugins can take in a build: each is initialised and applied and,
+    /// where a later one fails, shut down, all within `plugin_timeout_ms`.
+    #[cfg(feature = "tauri")]
+    pub(crate) fn plugins_limit(&self) -> Duration {
+        let calls = u64::try_from(self.plugins.len())
+            .unwrap_or(u64::MAX)
+            .saturating_mul(3);
+        Duration::from_millis(self.config.plugin_timeout_ms.saturating_mul(calls))
+    }
+
     /// Checks everything, then initialises all plugins, then applies them. Called within a
     /// tokio runtime, which the agent keeps and does all its work on.
     ///

@@ -3,6 +3,7 @@
 mod offers;
 
 use std::collections::HashSet;
+use std::ops::Range;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -147,16 +148,11 @@ impl Catalog {
 
     fn ask_all(&self) -> Vec<Arc<Offer>> {
         let deadline = Instant::now() + ANSWER_LIMIT;
-        let requests = self.request_all();
+        let requests = request(&self.providers);
         let answers = self.providers.iter().zip(requests);
         answers
             .map(|(provider, request)| provider.asker.wait(request, deadline))
             .collect()
-    }
-
-    fn request_all(&self) -> Vec<Request> {
-        let askers = self.providers.iter().map(|provider| &provider.asker);
-        askers.map(Asker::request).collect()
     }
 
     /// All models that can be used; of two with one id the one registered first. It takes half a
@@ -181,18 +177,31 @@ impl Catalog {
         entries
     }
 
-    /// Finds a model by its id.
+    /// Finds a model by its id. Where a provider had it when it was seen last, those registered
+    /// after that one are asked only if it is gone: each costs a thread switch.
     ///
     /// # Errors
     /// `MODEL_NOT_SUPPORTED`.
     pub(crate) fn find(&self, id: &str) -> Result<Model, AgentError> {
         let deadline = Instant::now() + ANSWER_LIMIT;
-        let requests = self.request_all();
-        for (at, (provider, request)) in self.providers.iter().zip(requests).enumerate() {
+        let likely = self.seen_at(id).map_or(self.providers.len(), |at| at + 1);
+        let found = self
+            .find_among(0..likely, id, deadline)
+            .or_else(|| self.find_among(likely..self.providers.len(), id, deadline));
+        found.ok_or_else(|| {
+            let error = AgentError::model_not_supported(id, &self.seen_ids());
+            self.naming_the_silent(error)
+        })
+    }
+
+    fn find_among(&self, range: Range<usize>, id: &str, deadline: Instant) -> Option<Model> {
+        let providers = self.providers.get(range.clone())?;
+        let requests = request(providers);
+        for (at, (provider, request)) in range.zip(providers.iter().zip(requests)) {
             let offer = provider.asker.wait(request, deadline);
             self.see(at, &offer);
             if let Some(info) = usable(&offer).find(|model| model.id == id) {
-                return Ok(Model {
+                return Some(Model {
                     id: id.into(),
                     provider_id: Arc::clone(&provider.id),
                     provider: Arc::clone(&provider.provider),
@@ -200,8 +209,14 @@ impl Catalog {
                 });
             }
         }
-        let error = AgentError::model_not_supported(id, &self.seen_ids());
-        Err(self.naming_the_silent(error))
+        None
+    }
+
+    /// Index of the first provider that had the model when it was seen last.
+    fn seen_at(&self, id: &str) -> Option<usize> {
+        let seen = lock(&self.seen);
+        let mut offers = seen.offers.iter();
+        offers.position(|offer| usable(offer).any(|model| model.id == id))
     }
 
     /// The ids of the models that were seen last.
@@ -270,6 +285,12 @@ impl Catalog {
         }
         clashes
     }
+}
+
+/// Begins to ask providers, all at once.
+fn request(providers: &[Provider]) -> Vec<Request> {
+    let askers = providers.iter().map(|provider| &provider.asker);
+    askers.map(Asker::request).collect()
 }
 
 fn usable(offer: &Offer) -> impl Iterator<Item = &Arc<ModelInfo>> {

@@ -268,6 +268,13 @@ impl Agent {
         }
     }
 
+    /// # Errors
+    /// `AGENT_SHUT_DOWN`.
+    #[cfg(feature = "tauri")]
+    pub(crate) fn check_running(&self) -> Result<(), AgentError> {
+        self.core.check_running()
+    }
+
     /// Time limit of the whole shutdown.
     #[cfg(feature = "tauri")]
     pub(crate) fn shutdown_limit(&self) -> std::time::Duration {

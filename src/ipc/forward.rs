@@ -2,7 +2,8 @@
 //!
 //! `Channel::send` never blocks and says Ok even if nobody listens, so a forwarder decides
 //! by itself when to send. It never decides what: events come in the order of the log, and
-//! neighbouring deltas of one kind come as one.
+//! neighbouring deltas of one kind come as one. Where a running turn shows nothing, a page
+//! that acknowledges gets heartbeats, by which it tells silence from a lost message.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -14,17 +15,21 @@ use tauri::ipc::Channel;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
+use super::message::{ChannelMessage, RunningTurn};
 use crate::agent::event::{AgentEvent, AgentEventKind};
 use crate::agent::event_log::size::{PART_JSON_BYTES, json_bytes};
 
 /// Pause after a delta: one frame at 60 Hz. What comes meanwhile is joined.
 const FRAME: Duration = Duration::from_millis(16);
 
+/// Silence of a running turn after which a heartbeat is sent.
+const HEARTBEAT: Duration = Duration::from_secs(1);
+
 /// Messages that may be on their way, once the page acknowledges.
 const WINDOW: usize = 32;
 
 /// How long a page may be silent with a full window.
-const SILENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Numbers kept for a page that never acknowledges.
 const REMEMBERED: usize = 1_024;
@@ -42,24 +47,36 @@ pub(super) enum Ended {
 
 /// Sends events into the channel until there are no more.
 ///
-/// The number of the newest message that arrived comes through `acks`.
+/// `running` is the turn that runs while no event of it was sent yet. The number of the
+/// newest message that arrived comes through `acks`.
 ///
 /// # Order
 /// This task is the only one that sends into the channel: Tauri numbers messages per send.
 pub(super) async fn forward(
     mut events: impl Stream<Item = AgentEvent> + Unpin,
-    channel: Channel<AgentEvent>,
+    channel: Channel<ChannelMessage>,
     acks: watch::Receiver<Option<u64>>,
+    mut running: Option<RunningTurn>,
 ) -> Ended {
     let mut flow = Flow::new(acks);
     let mut next = None;
     loop {
-        let event = match next.take() {
-            Some(event) => event,
-            None => match events.next().await {
-                Some(event) => event,
-                None => return Ended::Complete,
-            },
+        let heard = match next.take() {
+            Some(event) => Ok(Some(event)),
+            None => listen(&mut events, running.is_some()).await,
+        };
+        let event = match heard {
+            Ok(Some(event)) => event,
+            Ok(None) => return Ended::Complete,
+            Err(Silence) => {
+                if let Some(turn) = running.as_ref().filter(|_| flow.is_acknowledged()) {
+                    let heartbeat = ChannelMessage::Heartbeat(turn.heartbeat());
+                    if channel.send(heartbeat).is_err() {
+                        return Ended::Broken;
+                    }
+                }
+                continue;
+            }
         };
         if !flow.has_room().await {
             return Ended::Silent;
@@ -68,7 +85,11 @@ pub(super) async fn forward(
         let pause = following.is_none() && delta_of(&event.kind).is_some();
         next = following;
         flow.sent(event.sequence);
-        if channel.send(event).is_err() {
+        // What was skipped lies before the turn that runs.
+        if !matches!(event.kind, AgentEventKind::Skipped { .. }) {
+            running = RunningTurn::after(&event);
+        }
+        if channel.send(ChannelMessage::Event(event)).is_err() {
             return Ended::Broken;
         }
         if pause {
@@ -78,6 +99,20 @@ pub(super) async fn forward(
             tokio::task::consume_budget().await;
         }
     }
+}
+
+/// A turn runs, and it is time for a heartbeat.
+struct Silence;
+
+/// Waits for the next event; while a turn runs, no longer than until a heartbeat is due.
+async fn listen(
+    events: &mut (impl Stream<Item = AgentEvent> + Unpin),
+    turn_runs: bool,
+) -> Result<Option<AgentEvent>, Silence> {
+    if !turn_runs {
+        return Ok(events.next().await);
+    }
+    timeout(HEARTBEAT, events.next()).await.map_err(|_| Silence)
 }
 
 /// Joins a delta with its neighbours that are there already. Also gives the event that was
@@ -172,6 +207,11 @@ impl Flow {
         }
     }
 
+    /// Whether the page has ever acknowledged.
+    fn is_acknowledged(&self) -> bool {
+        self.acks.borrow().is_some()
+    }
+
     /// Waits until one more message may be sent; false if the page went silent.
     async fn has_room(&mut self) -> bool {
         loop {
@@ -188,7 +228,7 @@ impl Flow {
             if self.on_their_way.len() < WINDOW {
                 return true;
             }
-            if !matches!(timeout(SILENCE, self.acks.changed()).await, Ok(Ok(()))) {
+            if !matches!(timeout(PATIENCE, self.acks.changed()).await, Ok(Ok(()))) {
                 return false;
             }
         }

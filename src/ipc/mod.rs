@@ -5,12 +5,14 @@
 //! - `commands`: one thin function per command
 //! - `state`: what the commands share
 //! - `requests`: requests that a page may repeat
-//! - `subscriptions`, `forward`: which page watches what, and how events get there
+//! - `subscriptions`, `forward`, `message`: which page watches what, how events get there, and
+//!   what a page gets beside them
 //! - `bindings`: the one list of commands, for the handler and for TypeScript
 
 pub(crate) mod bindings;
 mod commands;
 mod forward;
+mod message;
 mod page;
 mod requests;
 mod run;
@@ -20,6 +22,8 @@ mod subscriptions;
 #[doc(hidden)]
 pub mod testing;
 
+use std::convert::Infallible;
+use std::error::Error;
 use std::time::Duration;
 
 use tauri::plugin::TauriPlugin;
@@ -34,8 +38,8 @@ use state::Ipc;
 /// The id of the plugin: the first part of its commands and permissions.
 const PLUGIN_ID: &str = "youyou-agent";
 
-/// Longest time for building the agent. Each agent plugin has limits of its own within it.
-const BUILD_LIMIT: Duration = Duration::from_secs(120);
+/// What building the agent may take beside its plugins, whose limits are their own.
+const BUILD_MARGIN: Duration = Duration::from_secs(60);
 
 /// What an exit waits longer than the agent's own `shutdown_timeout_ms`, for the case that
 /// its runtime is blocked.
@@ -63,6 +67,50 @@ pub fn init<R: Runtime>(builder: AgentBuilder) -> TauriPlugin<R> {
     PluginBuilder::new(builder).build()
 }
 
+/// The Tauri plugin, with its default options, for an agent that needs the app: its folders,
+/// its settings, the state of plugins that were added before.
+///
+/// `make` is called once, while the app starts. If it fails, the app does not start, and the
+/// error is the one of `make`.
+///
+/// # Examples
+/// ```no_run
+/// use tauri::Manager;
+/// use youyou_agent::{AgentBuilder, AgentConfig};
+///
+/// fn add_agent<R: tauri::Runtime>(app: tauri::Builder<R>) -> tauri::Builder<R> {
+///     app.plugin(youyou_agent::init_with(|app| {
+///         let folder = app.path().app_data_dir()?;
+///         let mut config = AgentConfig::new("my-model");
+///         config.environment = Some(format!("Data folder: {}", folder.display()));
+///         Ok::<_, tauri::Error>(AgentBuilder::new(config))
+///     }))
+/// }
+/// ```
+/// What only exists once `setup` runs is reached by adding the plugin there:
+/// ```no_run
+/// use youyou_agent::{AgentBuilder, AgentConfig};
+///
+/// fn add_agent<R: tauri::Runtime>(app: tauri::Builder<R>) -> tauri::Builder<R> {
+///     app.setup(|app| {
+///         let builder = AgentBuilder::new(AgentConfig::new("my-model"));
+///         app.handle().plugin(youyou_agent::init(builder))?;
+///         Ok(())
+///     })
+/// }
+/// ```
+#[must_use]
+pub fn init_with<R, F, E>(make: F) -> TauriPlugin<R>
+where
+    R: Runtime,
+    F: FnOnce(&AppHandle<R>) -> Result<AgentBuilder, E> + Send + 'static,
+    E: Into<Box<dyn Error>>,
+{
+    PluginBuilder::with(make).build()
+}
+
+type MakeAgent<R> = Box<dyn FnOnce(&AppHandle<R>) -> Result<AgentBuilder, Box<dyn Error>> + Send>;
+
 /// The Tauri plugin, with options.
 ///
 /// # Examples
@@ -75,16 +123,26 @@ pub fn init<R: Runtime>(builder: AgentBuilder) -> TauriPlugin<R> {
 /// }
 /// ```
 #[must_use = "build it and hand it to tauri::Builder::plugin"]
-pub struct PluginBuilder {
-    agent: AgentBuilder,
+pub struct PluginBuilder<R: Runtime> {
+    make: MakeAgent<R>,
     cancel_when_unwatched: bool,
 }
 
-impl PluginBuilder {
+impl<R: Runtime> PluginBuilder<R> {
     /// Begins with an agent's registrations.
     pub fn new(agent: AgentBuilder) -> Self {
+        Self::with(|_| Ok::<_, Infallible>(agent))
+    }
+
+    /// Begins with a function that makes an agent's registrations while the app starts; see
+    /// [`init_with`].
+    pub fn with<F, E>(make: F) -> Self
+    where
+        F: FnOnce(&AppHandle<R>) -> Result<AgentBuilder, E> + Send + 'static,
+        E: Into<Box<dyn Error>>,
+    {
         Self {
-            agent,
+            make: Box::new(|app| make(app).map_err(Into::into)),
             cancel_when_unwatched: false,
         }
     }
@@ -98,15 +156,15 @@ impl PluginBuilder {
 
     /// The plugin, for [`tauri::Builder::plugin`].
     #[must_use]
-    pub fn build<R: Runtime>(self) -> TauriPlugin<R> {
+    pub fn build(self) -> TauriPlugin<R> {
         let Self {
-            agent,
+            make,
             cancel_when_unwatched,
         } = self;
         tauri::plugin::Builder::new(PLUGIN_ID)
             .invoke_handler(bindings::handler())
             .setup(move |app, _api| {
-                let agent = build_agent(agent)?;
+                let agent = build_agent(make(app)?)?;
                 app.manage(Ipc::new(agent.clone(), cancel_when_unwatched));
                 app.manage(agent);
                 Ok(())
@@ -126,12 +184,13 @@ impl PluginBuilder {
 /// `block_on` panics inside a Tokio context, and an app may be `#[tokio::main]`: hence a
 /// task on Tauri's runtime.
 fn build_agent(builder: AgentBuilder) -> Result<Agent, AgentError> {
-    match wait_for(BUILD_LIMIT, builder.build()) {
+    let limit = builder.plugins_limit().saturating_add(BUILD_MARGIN);
+    match wait_for(limit, builder.build()) {
         Ok(built) => built,
         Err(Unanswered::Late) => Err(AgentError::internal(format!(
             "the agent was not built within {} s; if the app hands its own Tokio runtime to \
              Tauri, that runtime needs more than one thread",
-            BUILD_LIMIT.as_secs()
+            limit.as_secs()
         ))),
         Err(Unanswered::Never) => Err(AgentError::internal("building the agent panicked")),
     }

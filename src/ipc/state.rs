@@ -8,14 +8,16 @@ use futures_util::stream;
 use tauri::ipc::Channel;
 use tokio_util::sync::CancellationToken;
 
+use super::EXIT_MARGIN;
+use super::commands::{Attachment, TurnAccepted};
+use super::message::{ChannelMessage, RunningTurn};
 use super::page::Page;
-use super::requests::{Cancelled, Requests};
+use super::requests::{Cancelled, Named, Requests};
 use super::run::wait_for;
 use super::subscriptions::Subscriptions;
-use super::{EXIT_MARGIN, commands::TurnAccepted};
 use crate::agent::contain;
 use crate::agent::error::AgentError;
-use crate::agent::event::AgentEvent;
+use crate::agent::event_log::Coalescing;
 use crate::{Agent, CompactionOutcome, Session, SessionInfo, Turn};
 
 /// The agent as pages reach it. Managed by Tauri.
@@ -55,8 +57,8 @@ impl Ipc {
         }
     }
 
-    /// Answers a command. A panic becomes `INTERNAL`: a command that panics would never
-    /// settle its promise.
+    /// Runs a command. A panic becomes `INTERNAL`: a command that panics would never settle
+    /// its promise.
     pub(super) async fn answer<T>(
         &self,
         command: &str,
@@ -83,15 +85,19 @@ impl Ipc {
     }
 
     /// The open session, which must be this one.
+    ///
+    /// # Errors
+    /// `SESSION_NOT_FOUND`, `AGENT_SHUT_DOWN`.
     pub(super) fn session(&self, session_id: &str) -> Result<Session, AgentError> {
+        self.agent.check_running()?;
         self.agent
             .current_session()
             .filter(|session| session.id() == session_id)
-            .ok_or_else(|| AgentError {
-                message: format!(
-                    "the session \"{session_id}\" is not open; create or resume it first"
-                ),
-                ..AgentError::session_not_found(session_id)
+            .ok_or_else(|| {
+                let mut error = AgentError::session_not_found(session_id);
+                error.message =
+                    format!("the session \"{session_id}\" is not open; create or resume it first");
+                error
             })
     }
 
@@ -104,17 +110,28 @@ impl Ipc {
     pub(super) async fn start_turn(
         &self,
         page: Page,
-        request_id: Option<String>,
-        channel: Channel<AgentEvent>,
+        request: Option<Named>,
+        channel: Channel<ChannelMessage>,
         start: impl FnOnce() -> Result<Turn, AgentError>,
     ) -> Result<TurnAccepted, AgentError> {
+        self.subscriptions.check_room(&page)?;
         let begin = || async { Ok(Started::Turn(start()?.id().into())) };
-        let Started::Turn(turn_id) = self.once(request_id, begin).await? else {
+        let Started::Turn(turn_id) = self.once(request, begin).await? else {
             return Err(not_a("turn"));
         };
-        let id = Some(&*turn_id);
         let subscription = match self.agent.turn(&turn_id) {
-            Some(turn) => self.subscriptions.open(page, id, turn, channel),
+            Some(turn) => {
+                // A late repeat finds a turn that has ended, and is no watcher of another.
+                let runs = self
+                    .running_turn()
+                    .is_some_and(|running| running == turn_id);
+                let running = runs.then(|| RunningTurn {
+                    session_id: turn.session_id().into(),
+                    turn_id: Arc::clone(&turn_id),
+                    sequence: 0,
+                });
+                self.subscriptions.open(page, running, turn, channel)
+            }
             // A repeat so late that the turn's events are gone: the channel ends at once.
             None => self
                 .subscriptions
@@ -126,11 +143,41 @@ impl Ipc {
         })
     }
 
+    /// Forwards a session's events to the page: what came after `after`, without it the
+    /// running turn from its start, and everything later. A number above the newest event
+    /// means from now on.
+    pub(super) fn attach(
+        &self,
+        page: Page,
+        session_id: &str,
+        after: Option<u64>,
+        channel: Channel<ChannelMessage>,
+    ) -> Result<Attachment, AgentError> {
+        let session = self.session(session_id)?;
+        self.subscriptions.check_room(&page)?;
+        let newest = session.info().last_sequence;
+        let after = after.map(|after| after.min(newest));
+        let events = session.subscribe(after).coalescing(Coalescing::Always);
+        // Read after subscribing: a turn that began in between is among the events.
+        let info = session.info();
+        let running = info.turn_id.as_deref().map(|turn_id| RunningTurn {
+            session_id: info.session_id.as_str().into(),
+            turn_id: turn_id.into(),
+            sequence: after.unwrap_or(0),
+        });
+        Ok(Attachment {
+            subscription: self.subscriptions.open(page, running, events, channel),
+            state: info.state,
+            turn_id: info.turn_id,
+            last_sequence: newest,
+        })
+    }
+
     /// Makes a session's context smaller, or joins the compaction that the same request began.
     pub(super) async fn compact(
         &self,
         session: Session,
-        request_id: Option<String>,
+        request: Option<Named>,
     ) -> Result<CompactionOutcome, AgentError> {
         let begin = || async {
             let cancel = CancellationToken::new();
@@ -141,7 +188,7 @@ impl Ipc {
             let outcome = compacting.boxed().shared();
             Ok(Started::Compaction { cancel, outcome })
         };
-        match self.once(request_id, begin).await? {
+        match self.once(request, begin).await? {
             Started::Compaction { outcome, .. } => outcome.await,
             Started::Turn(_) => Err(not_a("compaction")),
         }
@@ -149,7 +196,7 @@ impl Ipc {
 
     async fn once<F>(
         &self,
-        request_id: Option<String>,
+        request: Option<Named>,
         begin: impl FnOnce() -> F,
     ) -> Result<Started, AgentError>
     where
@@ -158,20 +205,24 @@ impl Ipc {
         let cancel = |started: &Started| {
             self.cancel_started(started);
         };
-        self.started.once(request_id, begin, cancel).await
+        self.started.once(request, begin, cancel).await
     }
 
-    /// Cancels a turn if it runs; answers whether it did.
+    /// Cancels a turn if it runs; returns whether it did.
     pub(super) fn cancel_turn(&self, turn_id: &str) -> bool {
         self.agent.turn(turn_id).is_some_and(|turn| turn.cancel())
     }
 
-    /// Cancels what a request started or will start; answers whether it runs.
-    pub(super) fn cancel_request(&self, request_id: String) -> bool {
-        match self.started.cancel(request_id) {
+    /// Cancels what a request of the page started or will start; returns whether it runs.
+    pub(super) fn cancel_request(
+        &self,
+        page: &Page,
+        request_id: String,
+    ) -> Result<bool, AgentError> {
+        Ok(match self.started.cancel(page, request_id)? {
             Cancelled::Answered(started) => self.cancel_started(&started),
             Cancelled::Ahead => false,
-        }
+        })
     }
 
     fn cancel_started(&self, started: &Started) -> bool {
@@ -192,6 +243,8 @@ impl Ipc {
 
     /// A window is gone, and all pages in it.
     pub(super) fn window_destroyed(&self, window: &str) {
+        self.sessions.forget_window(window);
+        self.started.forget_window(window);
         let running = self.running_turn();
         let was_last = self
             .subscriptions

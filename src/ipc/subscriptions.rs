@@ -12,9 +12,15 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::forward::{Ended, forward};
+use super::message::{ChannelMessage, RunningTurn};
 use super::page::Page;
 use crate::agent::contain::lock;
+use crate::agent::error::AgentError;
 use crate::agent::event::AgentEvent;
+
+/// Most subscriptions of one page. A page needs a few; one that reaches this forgets to
+/// detach.
+const MAX_PER_PAGE: usize = 1_024;
 
 /// All open subscriptions.
 #[derive(Debug, Default)]
@@ -68,21 +74,36 @@ impl State {
 }
 
 impl Subscriptions {
+    /// Looks whether a page may subscribe once more.
+    ///
+    /// # Errors
+    /// `INVALID_INPUT` if the page has 1,024 open subscriptions.
+    pub(super) fn check_room(&self, page: &Page) -> Result<(), AgentError> {
+        let state = lock(&self.state);
+        let of_page = state.open.values().filter(|open| open.page == *page);
+        if of_page.count() >= MAX_PER_PAGE {
+            return Err(AgentError::invalid_input(format!(
+                "this page has {MAX_PER_PAGE} open subscriptions; detach those it does not need"
+            )));
+        }
+        Ok(())
+    }
+
     /// Forwards events into a page's channel from now on, and gives the subscription's id.
-    /// `turn` is the turn that runs, if one does.
+    /// `running` is the turn that runs and is among them, if one does.
     pub(super) fn open(
         self: &Arc<Self>,
         page: Page,
-        turn: Option<&str>,
+        running: Option<RunningTurn>,
         events: impl Stream<Item = AgentEvent> + Send + Unpin + 'static,
-        channel: Channel<AgentEvent>,
+        channel: Channel<ChannelMessage>,
     ) -> u32 {
         let (acks, acknowledged) = watch::channel(None);
         let stop = CancellationToken::new();
         let id = {
             let mut state = lock(&self.state);
-            if let Some(turn) = turn {
-                state.watch(turn);
+            if let Some(turn) = &running {
+                state.watch(&turn.turn_id);
                 state.watchers.insert(page.window.clone());
             }
             state.last_id = state.last_id.wrapping_add(1);
@@ -96,7 +117,7 @@ impl Subscriptions {
             tokio::select! {
                 biased;
                 () = stop.cancelled() => {}
-                ended = forward(events, channel, acknowledged) => {
+                ended = forward(events, channel, acknowledged, running) => {
                     match ended {
                         Ended::Complete => {}
                         Ended::Broken => tracing::debug!(id, "the channel of a page is broken"),
@@ -134,7 +155,7 @@ impl Subscriptions {
         self.remove(|_, page| page.webview == webview);
     }
 
-    /// Ends what the pages of the window had. Answers whether it was the last window that
+    /// Ends what the pages of the window had. Returns whether it was the last window that
     /// watched the running turn.
     pub(super) fn window_destroyed(&self, window: &str, running: Option<&str>) -> bool {
         let was_last = running.is_some_and(|turn| {

@@ -56,6 +56,20 @@ describe('the stream of a turn', () => {
     ]);
   });
 
+  // P4
+  test.each([
+    [undefined, 'stop'],
+    ['endTurn', 'stop'],
+    ['length', 'length'],
+    ['contentFilter', 'content-filter'],
+    ['refusal', 'content-filter'],
+    ['other', 'other'],
+  ] as const)('tells the SDK that the model stopped for %s as %s', async (stopReason, finishReason) => {
+    const last = { ...completed(3, 'half'), ...(stopReason ? { stopReason } : {}) } as AgentEvent;
+    const chunks = await chunksOf(toUIMessageStream(source([started(1), text('half', 2), last])));
+    expect(chunks.at(-1)).toEqual({ type: 'finish', finishReason });
+  });
+
   test('is read by the SDK into one message', async () => {
     let message: UIMessage | undefined;
     for await (message of readUIMessageStream({ stream: toUIMessageStream(source(TOOL_TURN)) }));

@@ -234,4 +234,17 @@ describe('listening to a session', () => {
     expect(types).toHaveLength(2);
     expect(vi.getTimerCount()).toBe(0);
   });
+
+  // MD8
+  test('hears the whole turn of a message that is sent in the same tick', async () => {
+    const agent = mockAgent({ turns: [['one']], everyMs: 0 });
+    const session = await createSession();
+    const types: string[] = [];
+    session.onEvent((event) => types.push(event.type));
+    const turn = session.send('hi');
+    await vi.advanceTimersByTimeAsync(50);
+    await turn.result();
+    expect(types).toEqual(['turnStarted', 'textDelta', 'turnComplete']);
+    agent.remove();
+  });
 });

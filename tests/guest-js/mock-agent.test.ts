@@ -189,8 +189,8 @@ describe('sessions', () => {
   test('have a history in pages, without image data unless it is wanted', async () => {
     install({ sessions: stored });
     const page = await sessionHistory('old-1', { limit: 1 });
-    expect(page).toMatchObject({ events: [{ index: 0, content: [{ data: '' }] }], nextCursor: 0 });
-    expect(await sessionHistory('old-1', { cursor: 0 })).toMatchObject({ events: [{ index: 1 }] });
+    expect(page).toMatchObject({ events: [{ index: 0, content: [{ data: '' }] }], nextCursor: 1 });
+    expect(await sessionHistory('old-1', { cursor: 1 })).toMatchObject({ events: [{ index: 1 }] });
     expect(await sessionHistory('old-1', { withImages: true })).toMatchObject({ events: [{ content: [{ data: 'AAAA' }] }, {}] });
   });
 

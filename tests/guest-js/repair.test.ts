@@ -31,6 +31,45 @@ function behind(lastSequence: number): void {
   if (wire.info) wire.info = { ...wire.info, lastSequence };
 }
 
+/** A sign of life of the agent, as it comes through a channel. */
+const heartbeat = (sequence: number): AgentEvent =>
+  ({ type: 'heartbeat', sessionId: 's', turnId: 't', timestamp: 0, sequence }) as unknown as AgentEvent;
+
+describe('heartbeats', () => {
+  test('say that nothing is new: nobody is asked while they come, and they are no events', async () => {
+    await open();
+    const turn = session.send('hi');
+    const events = record(turn);
+    await settled();
+    wire.push(0, started(1), text('a', 2));
+    for (let second = 0; second < 30; second += 1) {
+      await vi.advanceTimersByTimeAsync(1_000);
+      wire.push(0, heartbeat(2));
+    }
+    expect(wire.of('current_session')).toEqual([]);
+    expect(wire.of('attach')).toEqual([]);
+    wire.push(0, completed(3, 'a'));
+    await turn.result();
+    expect(events.map((item) => item.type)).toEqual(['turnStarted', 'textDelta', 'turnComplete']);
+  });
+
+  test('that stay away mean that something was lost: the rest is fetched without asking', async () => {
+    await open();
+    const turn = session.send('hi');
+    const events = record(turn);
+    await settled();
+    wire.push(0, started(1), heartbeat(1));
+    wire.skip(0);
+    wire.push(0, heartbeat(2));
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(wire.of('current_session')).toEqual([]);
+    expect(wire.of('attach')).toEqual([expect.objectContaining({ sessionId: 's', afterSequence: 1 })]);
+    wire.push(1, text('a', 2), completed(3, 'a'));
+    await turn.result();
+    expect(words(events)).toBe('a');
+  });
+});
+
 describe('a message that is lost on the way', () => {
   test('is fetched again after two seconds of silence, and every word is shown once', async () => {
     await open();

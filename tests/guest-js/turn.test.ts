@@ -79,6 +79,7 @@ describe('reading a turn', () => {
     );
     expect(await turn.result()).toEqual({
       status: 'completed',
+      stopReason: null,
       turnId: 't',
       text: 'Done.',
       reasoning: 'hm',

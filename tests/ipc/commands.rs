@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 use tauri::test::{MockRuntime, mock_builder, mock_context, noop_assets};
 use tauri::{Context, WebviewWindowBuilder};
-use youyou_agent::ipc_testing;
 use youyou_agent::testing::{done, text};
+use youyou_agent::{AgentExt as _, ipc_testing};
 
 use crate::harness::{Harness, builder, on, scripted};
 
@@ -249,6 +249,66 @@ fn stored_sessions_are_listed_found_read_renamed_and_deleted() {
         page.refused("resume_session", json!({ "sessionId": session })),
         "SESSION_NOT_FOUND"
     );
+}
+
+#[test]
+fn after_the_shutdown_every_list_says_so() {
+    let harness = Harness::new();
+    let page = harness.page("main");
+    let session = page.session();
+    tauri::async_runtime::block_on(harness.app.agent().shutdown());
+    for (command, arguments) in [
+        ("list_models", json!({})),
+        ("list_tools", json!({})),
+        ("list_skills", json!({})),
+        ("list_sessions", json!({})),
+        ("find_sessions", json!({ "query": "x" })),
+        ("create_session", json!({})),
+        ("close_session", json!({ "sessionId": session })),
+        ("attach", json!({ "sessionId": session, "onEvent": on(1) })),
+        (
+            "send_message",
+            json!({ "sessionId": session, "content": "hi", "onEvent": on(1) }),
+        ),
+    ] {
+        assert_eq!(
+            page.refused(command, arguments),
+            "AGENT_SHUT_DOWN",
+            "{command}"
+        );
+    }
+}
+
+#[test]
+fn a_page_of_the_history_ends_after_4_mib_and_the_next_begins_where_it_ended() {
+    let harness = Harness::new();
+    let page = harness.page("main");
+    let session = page.session();
+    let large = "x".repeat(1_500_000);
+    for channel in 1..=4 {
+        harness.provider.queue([text("ok"), done()]);
+        page.send(&session, &large, channel);
+        harness.whole_turn(channel);
+    }
+    let (mut cursor, mut indices, mut sizes) = (Value::Null, Vec::new(), Vec::new());
+    loop {
+        let asked = json!({ "sessionId": session, "cursor": cursor });
+        let history = page.get("session_history", asked);
+        assert_eq!(history["unreadable"], 0);
+        let events = history["events"].as_array().unwrap();
+        sizes.push(history.to_string().len());
+        indices.extend(events.iter().filter_map(|event| event["index"].as_u64()));
+        cursor = history["nextCursor"].clone();
+        if cursor.is_null() {
+            break;
+        }
+        let next = indices.last().map(|index| index + 1);
+        assert_eq!(cursor.as_u64(), next, "a cursor is where its page begins");
+    }
+    assert!(sizes.len() > 1, "one page of {sizes:?} bytes");
+    assert!(sizes.iter().all(|size| *size < 6 << 20), "{sizes:?}");
+    let all: Vec<u64> = (0..indices.len() as u64).collect();
+    assert_eq!(indices, all);
 }
 
 /// The smallest PNG: one pixel.

@@ -39,6 +39,10 @@ impl Message {
         self.event["delta"].as_str().unwrap_or_default()
     }
 
+    pub(crate) fn is_heartbeat(&self) -> bool {
+        self.kind() == "heartbeat"
+    }
+
     pub(crate) fn is_last(&self) -> bool {
         matches!(self.kind(), "turnComplete" | "turnCancelled")
     }
@@ -93,7 +97,7 @@ impl Harness {
     /// With further registrations and options.
     pub(crate) fn with(
         register: impl FnOnce(AgentBuilder) -> AgentBuilder,
-        options: impl FnOnce(PluginBuilder) -> PluginBuilder,
+        options: impl FnOnce(PluginBuilder<MockRuntime>) -> PluginBuilder<MockRuntime>,
     ) -> Self {
         let provider = scripted();
         let sessions = InMemorySessions::new();

@@ -165,6 +165,92 @@ fn a_repeat_after_the_events_are_gone_still_answers_the_same_turn() {
     assert!(harness.arrived(200).is_empty());
 }
 
+// X7
+#[test]
+fn the_same_request_id_from_another_window_is_another_request() {
+    let harness = Harness::new();
+    let (one, two) = (harness.page("one"), harness.page("two"));
+    let session = one.session();
+    let opened = Gate::closed();
+    harness
+        .provider
+        .queue([text("for "), gate(&opened), text("one"), done()]);
+    let send = |content: &str, channel| {
+        json!({
+            "sessionId": session, "content": content, "requestId": "1", "onEvent": on(channel),
+        })
+    };
+    one.get("send_message", send("secret", 1));
+    harness.text(1, "for ");
+    assert_eq!(
+        two.refused("send_message", send("other words", 2)),
+        "SESSION_BUSY"
+    );
+    assert_eq!(
+        two.refused("send_message", send("secret", 3)),
+        "SESSION_BUSY"
+    );
+    assert_eq!(
+        one.refused("send_message", send("other words", 4)),
+        "INVALID_INPUT",
+        "the id is taken by another content"
+    );
+    assert_eq!(two.get("cancel", json!({ "requestId": "1" })), false);
+    opened.open();
+    assert_eq!(text_of(&harness.whole_turn(1)), "for one");
+    for channel in 2..=4 {
+        assert!(harness.arrived(channel).is_empty(), "channel {channel}");
+    }
+    assert_eq!(harness.provider.request_count(), 1);
+}
+
+// X7
+#[test]
+fn an_id_of_more_than_128_characters_is_refused() {
+    let harness = Harness::new();
+    let page = harness.page("main");
+    let session = page.session();
+    harness.provider.queue([done()]);
+    for (characters, expected) in [(129, Some("INVALID_INPUT")), (128, None)] {
+        let id = "频".repeat(characters);
+        let send = json!({
+            "sessionId": session, "content": "hi", "requestId": id, "onEvent": on(1),
+        });
+        let answer = page.invoke("send_message", send);
+        let code = answer
+            .as_ref()
+            .err()
+            .and_then(|error| error["code"].as_str());
+        assert_eq!(code, expected, "{characters} characters");
+    }
+    let long = json!({ "requestId": "x".repeat(129) });
+    assert_eq!(page.refused("cancel", long.clone()), "INVALID_INPUT");
+    assert_eq!(page.refused("create_session", long), "INVALID_INPUT");
+    harness.whole_turn(1);
+}
+
+// C34
+#[test]
+fn a_running_request_is_still_known_after_200_refused_ones() {
+    let harness = Harness::new();
+    let page = harness.page("main");
+    let session = page.session();
+    harness.provider.queue([text("x"), wait()]);
+    let send = |id: &str, channel| json!({ "sessionId": session, "content": "hi", "requestId": id, "onEvent": on(channel) });
+    let first = page.get("send_message", send("running", 1));
+    harness.text(1, "x");
+    for number in 0..200 {
+        let refused = send(&format!("refused {number}"), 1_000 + number);
+        assert_eq!(page.refused("send_message", refused), "SESSION_BUSY");
+    }
+    let again = page.get("send_message", send("running", 2));
+    assert_eq!(again["turnId"], first["turnId"]);
+    harness.text(2, "x");
+    assert_eq!(page.get("cancel", json!({ "requestId": "running" })), true);
+    harness.whole_turn(2);
+    assert_eq!(harness.provider.request_count(), 1);
+}
+
 /// Holds the start of a session until the gate opens.
 struct SlowStart(Gate);
 

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde_json::Value;
-use tauri::test::mock_builder;
-use tauri::{RunEvent, WebviewWindowBuilder};
+use tauri::plugin::TauriPlugin;
+use tauri::test::{MockRuntime, mock_builder};
+use tauri::{AppHandle, Manager, RunEvent, WebviewWindowBuilder};
 use youyou_agent::testing::Gate;
 use youyou_agent::{
-    Agent, AgentBuilder, AgentConfig, AgentExt as _, ErrorCode, HookRegistry, Plugin, PluginError,
-    SessionConfig,
+    Agent, AgentBuilder, AgentConfig, AgentExt as _, ErrorCode, HookRegistry, Plugin,
+    PluginBuilder, PluginError, SessionConfig, init, init_with,
 };
 
 use crate::harness::{Harness, allowing, builder, scripted};
@@ -57,17 +58,16 @@ fn no_command_can_come_before_the_agent_is_built() {
     page.session();
 }
 
-fn failing(agent: AgentBuilder) -> String {
-    let app = mock_builder()
-        .plugin(youyou_agent::init(agent))
-        .build(allowing());
+/// What stops an app that this plugin is added to.
+fn failing(plugin: TauriPlugin<MockRuntime>) -> String {
+    let app = mock_builder().plugin(plugin).build(allowing());
     app.map(|_| "the app starts").unwrap_err().to_string()
 }
 
 // F19
 #[test]
 fn an_agent_that_cannot_be_built_stops_the_app_with_code_and_message() {
-    let error = failing(AgentBuilder::new(AgentConfig::new("m1")));
+    let error = failing(init(AgentBuilder::new(AgentConfig::new("m1"))));
     assert!(
         error.contains("NO_MODEL_PROVIDER: no model provider is registered"),
         "{error}"
@@ -76,9 +76,73 @@ fn an_agent_that_cannot_be_built_stops_the_app_with_code_and_message() {
         gate: Gate::opened(),
         fails: true,
     };
-    let error = failing(builder(&scripted()).plugin(plugin));
+    let error = failing(init(builder(&scripted()).plugin(plugin)));
     assert!(error.contains("PLUGIN_INIT_FAILED: "), "{error}");
     assert!(error.contains("no licence"), "{error}");
+}
+
+/// State of the app that the agent needs.
+struct Model(String);
+
+/// Another plugin, which brings that state.
+fn settings() -> TauriPlugin<MockRuntime> {
+    tauri::plugin::Builder::new("settings")
+        .setup(|app, _api| {
+            app.manage(Model("m1".to_owned()));
+            Ok(())
+        })
+        .build()
+}
+
+fn configured(app: &AppHandle<MockRuntime>) -> Result<AgentBuilder, String> {
+    let model = app.try_state::<Model>().ok_or("the settings are missing")?;
+    Ok(AgentBuilder::new(AgentConfig::new(model.0.as_str())).provider(scripted()))
+}
+
+#[test]
+fn an_agent_can_be_made_with_the_app_in_hand() {
+    let with_options = PluginBuilder::with(configured).cancel_when_unwatched(true);
+    for plugin in [init_with(configured), with_options.build()] {
+        let app = mock_builder().plugin(settings()).plugin(plugin);
+        let app = app.build(allowing()).unwrap();
+        let models = app.agent().models();
+        let ids: Vec<&str> = models.iter().map(|model| model.model.id.as_str()).collect();
+        assert_eq!(ids, ["m1"]);
+    }
+}
+
+#[test]
+fn an_agent_that_cannot_be_made_stops_the_app_with_the_text_of_the_error() {
+    let error = failing(init_with(configured));
+    assert!(error.contains("the settings are missing"), "{error}");
+    let refused = |_: &AppHandle<MockRuntime>| -> Result<AgentBuilder, std::io::Error> {
+        Err(std::io::Error::other("no model is chosen"))
+    };
+    let error = failing(init_with(refused));
+    assert!(error.contains("no model is chosen"), "{error}");
+}
+
+#[test]
+fn the_plugin_can_be_added_while_the_app_is_set_up() {
+    let app = mock_builder()
+        .setup(|app| {
+            app.handle().plugin(init(builder(&scripted())))?;
+            Ok(())
+        })
+        .build(allowing())
+        .unwrap();
+    let window = WebviewWindowBuilder::new(&app, "main", Default::default())
+        .build()
+        .unwrap();
+    let (told, models) = std::sync::mpsc::channel();
+    // The set-up runs when the event loop does.
+    app.run(move |app, event| {
+        if matches!(event, RunEvent::Ready) {
+            told.send(app.agent().models().len()).unwrap();
+            window.close().unwrap();
+        }
+    });
+    assert_eq!(models.recv(), Ok(1));
 }
 
 // F19
@@ -109,7 +173,7 @@ fn rust_code_reaches_the_agent_from_app_handle_and_window() {
 fn the_exit_of_the_app_shuts_the_agent_down() {
     let provider = scripted();
     let app = mock_builder()
-        .plugin(youyou_agent::init(builder(&provider)))
+        .plugin(init(builder(&provider)))
         .build(allowing())
         .unwrap();
     let agent = app.agent().clone();

@@ -230,3 +230,149 @@ fn with_the_option_a_turn_started_in_rust_is_cancelled_with_the_last_attached_wi
     let outcome = other.get("wait_turn", json!({ "turnId": turn.id() }));
     assert_eq!(outcome["status"], "cancelled");
 }
+
+// C34
+#[test]
+fn with_the_option_a_late_repeat_is_no_watcher_of_the_running_turn() {
+    let harness = cancelling();
+    let (page, other) = (harness.page("main"), harness.page("other"));
+    let session = page.session();
+    let send = |id: &str, channel| json!({ "sessionId": session, "content": "hi", "requestId": id, "onEvent": on(channel) });
+    harness.provider.queue([done()]);
+    other.get("send_message", send("old", 1));
+    harness.whole_turn(1);
+    harness.provider.queue([text("kept"), wait()]);
+    let turn = page.get("send_message", send("new", 2))["turnId"].clone();
+    harness.text(2, "kept");
+    // Nobody has a subscription any more, but one window has watched.
+    page.reload();
+    other.get("send_message", send("old", 3));
+    harness.whole_turn(3);
+    other.destroy();
+    let info = page.get("current_session", json!({}));
+    assert_eq!(info["state"], "running");
+    let last = harness.page("last");
+    page.destroy();
+    let outcome = last.get("wait_turn", json!({ "turnId": turn }));
+    assert_eq!(outcome["status"], "cancelled");
+}
+
+// X12
+#[test]
+fn numbers_that_no_page_can_have_are_refused() {
+    let harness = Harness::new();
+    let page = harness.page("main");
+    let session = page.session();
+    let too_large = [
+        json!(u64::MAX),
+        json!(1_u64 << 53),
+        json!(-1),
+        json!(1.5),
+        json!("1"),
+    ];
+    for number in too_large {
+        for (command, arguments) in [
+            (
+                "attach",
+                json!({ "sessionId": session, "afterSequence": number, "onEvent": on(1) }),
+            ),
+            ("ack", json!({ "subscription": 1, "sequence": number })),
+            (
+                "session_history",
+                json!({ "sessionId": session, "cursor": number }),
+            ),
+        ] {
+            let error = page.invoke(command, arguments).expect_err(command);
+            let error = error.as_str().unwrap_or_default();
+            assert!(
+                error.contains("invalid args"),
+                "{command} {number}: {error}"
+            );
+        }
+    }
+    for number in [json!(u64::MAX), json!(1_u64 << 32), json!(-1)] {
+        for command in ["ack", "detach"] {
+            let arguments = json!({ "subscription": number, "sequence": 1 });
+            assert!(
+                page.invoke(command, arguments).is_err(),
+                "{command} {number}"
+            );
+        }
+    }
+    assert!(harness.arrived(1).is_empty());
+}
+
+// X12
+#[test]
+fn a_number_above_the_newest_event_means_from_now_on() {
+    let harness = Harness::new();
+    let page = harness.page("main");
+    let session = page.session();
+    harness.provider.queue([text("a"), done()]);
+    page.send(&session, "hi", 1);
+    let newest = harness.whole_turn(1).last().unwrap().sequence();
+    let largest = (1 << 53) - 1;
+    let attached = page.attach(&session, Some(largest), 2);
+    assert_eq!(attached["lastSequence"], newest);
+    harness.provider.queue([text("b"), done()]);
+    page.send(&session, "hi", 3);
+    assert_eq!(text_of(&harness.whole_turn(2)), "b");
+}
+
+// X12
+#[test]
+fn a_page_has_at_most_1024_subscriptions() {
+    let harness = Harness::new();
+    let (page, other) = (harness.page("main"), harness.page("other"));
+    let session = page.session();
+    let attach = |channel| json!({ "sessionId": session, "onEvent": on(channel) });
+    let mut first = None;
+    for channel in 0..1_024 {
+        let attached = page.get("attach", attach(channel));
+        first.get_or_insert(attached["subscription"].clone());
+    }
+    assert_eq!(page.refused("attach", attach(2_000)), "INVALID_INPUT");
+    let send = json!({ "sessionId": session, "content": "hi", "onEvent": on(2_001) });
+    assert_eq!(page.refused("send_message", send), "INVALID_INPUT");
+    harness.subscriptions(1_024);
+    assert_eq!(harness.provider.request_count(), 0, "no turn was started");
+    other.get("attach", attach(3_000));
+    page.get("detach", json!({ "subscription": first }));
+    page.get("attach", attach(2_000));
+    assert_eq!(page.refused("attach", attach(2_002)), "INVALID_INPUT");
+    page.reload();
+    harness.subscriptions(1);
+    page.get("attach", attach(1));
+}
+
+#[test]
+fn a_page_that_acknowledged_hears_that_a_silent_turn_runs() {
+    let harness = Harness::new();
+    let page = harness.page("main");
+    let session = page.session();
+    let opened = Gate::closed();
+    running(&harness, &opened);
+    let (turn, subscription) = page.send(&session, "hi", 1);
+    harness.text(1, "one ");
+    let seen = harness.arrived(1).last().unwrap().sequence();
+    let acknowledge = |subscription: &Value| {
+        let ack = json!({ "subscription": subscription, "sequence": 0 });
+        assert_eq!(page.get("ack", ack), true);
+    };
+    acknowledge(&json!(subscription));
+    let attached = page.attach(&session, Some(seen), 2);
+    acknowledge(&attached["subscription"]);
+    page.attach(&session, Some(seen), 3);
+    for channel in [1, 2] {
+        let heartbeat = harness.until(|messages| {
+            let of_channel = messages.iter().filter(|message| message.channel == channel);
+            of_channel.cloned().find(|message| message.is_heartbeat())
+        });
+        assert_eq!(heartbeat.event["sessionId"], session.as_str());
+        assert_eq!(heartbeat.event["turnId"], turn.as_str());
+        assert_eq!(heartbeat.sequence(), seen);
+    }
+    assert!(harness.arrived(3).is_empty(), "that one never acknowledged");
+    opened.open();
+    assert_eq!(text_of(&harness.whole_turn(1)), "one two");
+}

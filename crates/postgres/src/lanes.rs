@@ -22,8 +22,7 @@ type Job = BoxFuture<'static, ()>;
 
 /// A handle of the pool, cheap to clone.
 ///
-/// No work is dropped half-way: a connection whose transaction was abandoned while it began would
-/// carry it into the next call.
+/// Work goes on when its caller gives up; only its own limit cuts it.
 #[derive(Debug, Clone)]
 pub(crate) struct Lanes {
     pool: PgPool,
@@ -40,6 +39,11 @@ impl Lanes {
             })
             .collect();
         Self { pool, lanes }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn pool(&self) -> &PgPool {
+        &self.pool
     }
 
     /// Does work about one session, after all that was called before about the same session.

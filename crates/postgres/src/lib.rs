@@ -35,7 +35,8 @@
 //! - Calls about one session take effect in the order in which they were made, also those whose
 //!   caller gave up.
 //! - Tables are made and brought up to date on connecting, by one process at a time.
-//! - Each call ends within 30 seconds, whatever the server does.
+//! - Work on the server is given up after 30 seconds, whatever the server does. A call about a
+//!   session also waits for those that were made before it.
 
 #![warn(missing_docs)]
 
@@ -50,8 +51,8 @@ mod terms;
 use std::str::FromStr as _;
 use std::time::Duration;
 
-use sqlx::ConnectOptions as _;
-use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::postgres::{PgConnectOptions, PgConnection, PgPoolOptions};
+use sqlx::{ConnectOptions as _, Executor as _, Row as _};
 use youyou_agent::StorageError;
 
 pub use memories::PostgresMemories;
@@ -133,6 +134,9 @@ impl PostgresOptions {
         let pool = PgPoolOptions::new()
             .max_connections(self.connections)
             .acquire_timeout(CONNECTION_TIMEOUT)
+            // In place of the pool's own ping, which would not notice an open transaction.
+            .test_before_acquire(false)
+            .before_acquire(|connection, _| Box::pin(is_clean(connection)))
             .connect_with(options)
             .await?;
         schema::prepare(&pool, &self.schema).await?;
@@ -144,6 +148,17 @@ impl PostgresOptions {
             writer,
         })
     }
+}
+
+/// Whether a connection works and is in no transaction. Work that is given up while its
+/// transaction begins leaves one open, and what is written next would vanish with it. A
+/// connection that is not clean is closed.
+async fn is_clean(connection: &mut PgConnection) -> Result<bool, sqlx::Error> {
+    // Both are the time of the statement unless a transaction began before it.
+    let row = connection
+        .fetch_one("SELECT now() = statement_timestamp()")
+        .await?;
+    row.try_get(0)
 }
 
 impl Postgres {
@@ -165,5 +180,43 @@ impl Postgres {
     #[must_use]
     pub fn memories(&self) -> PostgresMemories {
         PostgresMemories::new(self.lanes.clone())
+    }
+}
+
+#[cfg(test)]
+#[path = "../tests/storage/server.rs"]
+#[expect(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that cannot go on fails"
+)]
+mod server;
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+mod tests {
+    use youyou_agent::SessionStorage as _;
+    use youyou_agent::testing::user_message;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_connection_that_is_left_in_a_transaction_is_not_used_again() {
+        let Some(server) = server::start() else {
+            return;
+        };
+        let options = PostgresOptions::new(server.url()).max_connections(1);
+        let db = options.connect().await.unwrap();
+        let sessions = db.sessions();
+        let hello = [user_message(0, "hello")];
+        sessions.append("s1", &hello).await.unwrap();
+        // Behind the back of the pool, as a cut `BEGIN` does it.
+        let mut connection = db.lanes.pool().acquire().await.unwrap();
+        connection.execute("BEGIN").await.unwrap();
+        drop(connection);
+        assert!(sessions.rename("s1", "kept").await.unwrap());
+        let other = Postgres::connect(&server.url()).await.unwrap().sessions();
+        let row = other.summary("s1").await.unwrap().unwrap();
+        assert_eq!(row.title, "kept");
     }
 }

@@ -157,7 +157,7 @@ impl Sqlite {
             .await
     }
 
-    /// Reads the whole file and looks for damage. It takes about a second per gigabyte.
+    /// Reads the whole file and looks for damage. Sessions and memories can be used meanwhile.
     ///
     /// # Errors
     /// What is damaged, in SQLite's words.

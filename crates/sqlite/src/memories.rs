@@ -1,8 +1,9 @@
 //! Memories in SQLite, with a full-text index beside them.
 
+use std::num::NonZeroUsize;
+
 use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
-use std::num::NonZeroUsize;
 use youyou_agent::{Memory, MemoryStorage, StorageError};
 
 use crate::events::{from_sql, to_sql};

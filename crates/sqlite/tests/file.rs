@@ -6,6 +6,7 @@
 )]
 
 use std::fs;
+use std::num::NonZeroUsize;
 use std::path::Path;
 
 use rusqlite::Connection;
@@ -40,10 +41,7 @@ async fn a_file_of_the_first_version_is_upgraded_with_everything_in_it_and_resum
     assert_eq!(pragma(&path, "user_version"), 2);
 
     let sessions = db.sessions();
-    let page = sessions
-        .list(None, std::num::NonZeroUsize::MAX)
-        .await
-        .unwrap();
+    let page = sessions.list(None, NonZeroUsize::MAX).await.unwrap();
     let row = |id: &str, title: &str, created: u64, updated: u64, count: u32| {
         let start = 1_700_000_000_000;
         SessionSummary::new(id, title, start + created, start + updated, count)
@@ -65,7 +63,7 @@ async fn a_file_of_the_first_version_is_upgraded_with_everything_in_it_and_resum
     let memories = db.memories();
     assert_eq!(memories.load("user").await.unwrap().len(), 3);
     let found = memories
-        .search("user", "我的猫叫什么", at_most(1))
+        .search("user", "我的猫叫什么", NonZeroUsize::MIN)
         .await
         .unwrap();
     assert_eq!(found.first().unwrap().id, "memory-1");
@@ -219,8 +217,4 @@ async fn a_backup_holds_everything_of_its_moment_and_opens_as_a_database() {
         .await
         .unwrap();
     assert_eq!(db.search_messages("goes", 5).await.unwrap().len(), 1);
-}
-
-fn at_most(count: usize) -> std::num::NonZeroUsize {
-    std::num::NonZeroUsize::new(count).unwrap()
 }

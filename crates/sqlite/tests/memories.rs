@@ -1,6 +1,8 @@
 //! Memories are found by what a user asks.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+use std::num::NonZeroUsize;
+
 use tempfile::TempDir;
 use youyou_agent::MemoryStorage as _;
 use youyou_agent::testing::memory;
@@ -10,6 +12,10 @@ fn fresh() -> (TempDir, SqliteMemories) {
     let folder = tempfile::tempdir().unwrap();
     let db = Sqlite::open(folder.path().join("app.db")).unwrap();
     (folder, db.memories())
+}
+
+fn at_most(count: usize) -> NonZeroUsize {
+    NonZeroUsize::new(count).unwrap()
 }
 
 /// What is remembered, in three languages.
@@ -142,8 +148,4 @@ async fn a_rare_word_counts_more_than_many_common_ones_and_the_newest_of_equals_
             .len(),
         20
     );
-}
-
-fn at_most(count: usize) -> std::num::NonZeroUsize {
-    std::num::NonZeroUsize::new(count).unwrap()
 }

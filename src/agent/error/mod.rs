@@ -79,7 +79,7 @@ pub enum ErrorCode {
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[non_exhaustive]
-#[cfg_attr(feature = "bindings", specta(rename = "ErrorSource"))]
+#[serde(rename = "ErrorSource")]
 pub enum ErrorOrigin {
     /// The agent itself.
     Agent,

@@ -211,13 +211,14 @@ impl SessionInner {
         if let Some((turn_id, task)) = stopped {
             let what = "the running turn did not end in time and was stopped; what its tools did is unknown";
             self.open.core.leave_out(&self.open.id, what);
-            task.abort();
+            // Before the task goes, whose lease would end it as failed.
             if let Some(log) = self.open.core.event_log.turn(&turn_id) {
                 log.end(AgentEventKind::TurnCancelled {
                     usage: Usage::default(),
                 })
                 .wake();
             }
+            task.abort();
         } else if work.is_none() {
             let what = "the compaction did not end in time and was given up";
             self.open.core.leave_out(&self.open.id, what);

@@ -21,8 +21,6 @@ impl Path {
         let mut last = u64::MAX;
         let mut earlier = moves;
         loop {
-            // What was written since the newest move before `last` follows that move.
-            earlier = before(earlier, last);
             let Some((newest, rest)) = earlier.split_last() else {
                 ranges.push(0..=last);
                 break;
@@ -37,7 +35,8 @@ impl Path {
                 Some(to) if to < newest.index => last = to,
                 Some(_) => last = newest.index,
             }
-            earlier = rest;
+            // What was written since the newest move before `last` follows that move.
+            earlier = before(rest, last);
         }
         ranges.reverse();
         Self(ranges)

@@ -14,4 +14,4 @@ pub(super) mod stored;
 pub(super) mod turn;
 mod wire;
 
-pub(super) use wire::TurnAccepted;
+pub(super) use wire::{Attachment, TurnAccepted};

@@ -4,29 +4,31 @@ use tauri::State;
 
 use crate::agent::config::{ResumeOptions, SessionConfig};
 use crate::agent::error::AgentError;
+use crate::ipc::page::Page;
+use crate::ipc::requests::Named;
 use crate::ipc::state::Ipc;
 use crate::{CompactionOutcome, SessionInfo};
 
-/// Creates a session. A repeated `requestId` answers the same session.
+/// Creates a session. A repeated `requestId` of the page returns the same session.
 #[tauri::command]
 #[cfg_attr(feature = "bindings", specta::specta)]
 pub(crate) async fn create_session(
     ipc: State<'_, Ipc>,
+    page: Page,
     config: Option<SessionConfig>,
     request_id: Option<String>,
 ) -> Result<SessionInfo, AgentError> {
-    let create = || async {
+    ipc.answer("create_session", async {
         let config = config.unwrap_or_default();
-        Ok(ipc.agent.create_session(config).await?.info())
-    };
-    let created = async {
-        let created = ipc.sessions.once(request_id, create, |_| {}).await?;
+        let request = Named::new(&page, request_id, &config)?;
+        let create = || async { Ok(ipc.agent.create_session(config).await?.info()) };
+        let created = ipc.sessions.once(request, create, |_| {}).await?;
         // A repeat may come when turns have run already.
         Ok(ipc
             .session(&created.session_id)
             .map_or(created, |session| session.info()))
-    };
-    ipc.answer("create_session", created).await
+    })
+    .await
 }
 
 /// Opens a stored session again.
@@ -58,17 +60,19 @@ pub(crate) async fn current_session(
 }
 
 /// Makes the context of the open session smaller. It can be cancelled by its `requestId`; a
-/// repeated one joins the first.
+/// repeated one of the same page joins the first.
 #[tauri::command]
 #[cfg_attr(feature = "bindings", specta::specta)]
 pub(crate) async fn compact(
     ipc: State<'_, Ipc>,
+    page: Page,
     session_id: String,
     request_id: Option<String>,
 ) -> Result<CompactionOutcome, AgentError> {
     ipc.answer("compact", async {
+        let request = Named::new(&page, request_id, &("compact", &session_id))?;
         let session = ipc.session(&session_id)?;
-        ipc.compact(session, request_id).await
+        ipc.compact(session, request).await
     })
     .await
 }

@@ -1,5 +1,7 @@
 //! Sessions as they are stored.
 
+use std::num::NonZeroUsize;
+
 use tauri::State;
 
 use super::wire::SafeInteger;
@@ -15,12 +17,14 @@ const PAGE: u32 = 50;
 /// Most rows of a page: what a webview takes in at once.
 const LARGEST_PAGE: u32 = 500;
 
-fn rows(limit: Option<u32>) -> usize {
-    limit.unwrap_or(PAGE).clamp(1, LARGEST_PAGE) as usize
+fn rows(limit: Option<u32>) -> Option<NonZeroUsize> {
+    NonZeroUsize::new(limit.unwrap_or(PAGE).clamp(1, LARGEST_PAGE) as usize)
 }
 
-/// A page of the stored events of a session, oldest first; `cursor` is the `nextCursor` of
-/// the page before. The data of images is left out unless `withImages` is true.
+/// A page of the stored events of a session, oldest first. `cursor` is the `nextCursor` of
+/// the page before: the index of the event that the page begins with. `limit` is 50 if
+/// absent and at most 500; a page ends earlier after 4 MiB. The data of images is left out
+/// unless `withImages` is true.
 #[tauri::command]
 #[cfg_attr(feature = "bindings", specta::specta)]
 pub(crate) async fn session_history(
@@ -31,10 +35,10 @@ pub(crate) async fn session_history(
     with_images: Option<bool>,
 ) -> Result<HistoryPage, AgentError> {
     ipc.answer("session_history", async {
-        let after = cursor.map(|index| index.0);
+        let cursor = cursor.map(|index| index.0);
         let mut page = ipc
             .agent
-            .session_history(&session_id, after, rows(limit))
+            .session_history(&session_id, cursor, rows(limit))
             .await?;
         if !with_images.unwrap_or(false) {
             leave_out_images(&mut page);
@@ -57,7 +61,7 @@ fn leave_out_images(page: &mut HistoryPage) {
     }
 }
 
-/// A page of the stored sessions, newest first.
+/// A page of the stored sessions, newest first. `limit` is 50 if absent and at most 500.
 #[tauri::command]
 #[cfg_attr(feature = "bindings", specta::specta)]
 pub(crate) async fn list_sessions(

@@ -1,19 +1,33 @@
-//! What commands take and answer beyond the agent's own types.
+//! What commands take and return beyond the agent's own types.
 
 use std::fmt;
 
 use serde::de::value::SeqAccessDeserializer;
-use serde::de::{SeqAccess, Visitor};
+use serde::de::{Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::SessionState;
 use crate::agent::message::{ContentBlock, UserInput};
 
-/// A whole number that JavaScript has exactly: up to 2^53 - 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(transparent)]
+/// A whole number that JavaScript has exactly: 0 to 2^53 - 1. Any other is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 pub(crate) struct SafeInteger(#[cfg_attr(feature = "bindings", specta(type = u32))] pub(crate) u64);
+
+/// `Number.MAX_SAFE_INTEGER`.
+const LARGEST_SAFE: u64 = (1 << 53) - 1;
+
+impl<'de> Deserialize<'de> for SafeInteger {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let number = u64::deserialize(deserializer)?;
+        if number > LARGEST_SAFE {
+            return Err(D::Error::custom(format_args!(
+                "{number} is too large; the largest number of a page is {LARGEST_SAFE}"
+            )));
+        }
+        Ok(Self(number))
+    }
+}
 
 /// What a user sends: text, or blocks.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -64,7 +78,7 @@ impl From<MessageContent> for UserInput {
     }
 }
 
-/// The answer of `send_message` and `retry_turn`.
+/// What `send_message` and `retry_turn` return.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
@@ -75,7 +89,7 @@ pub(crate) struct TurnAccepted {
     pub(crate) subscription: u32,
 }
 
-/// The answer of `attach`.
+/// What `attach` returns.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
@@ -88,7 +102,8 @@ pub(crate) struct Attachment {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "bindings", specta(optional))]
     pub(crate) turn_id: Option<String>,
-    /// Number of the newest event there is.
+    /// Number of the newest event there was when the page attached. What is newer comes
+    /// through the channel.
     #[cfg_attr(feature = "bindings", specta(type = u32))]
     pub(crate) last_sequence: u64,
 }

@@ -13,7 +13,7 @@ use crate::agent::provider::Usage;
 /// What arrived in the page, and when.
 type Arrived = Arc<Mutex<Vec<(Instant, Value, usize)>>>;
 
-fn page() -> (Channel<AgentEvent>, Arrived) {
+fn page() -> (Channel<ChannelMessage>, Arrived) {
     let arrived = Arrived::default();
     let sink = Arc::clone(&arrived);
     let channel = Channel::new(move |body| {
@@ -118,7 +118,7 @@ async fn neighbouring_deltas_of_one_kind_come_as_one_and_all_else_in_order() {
         text(5, "b"),
         last(6),
     ];
-    let ended = forward(stream::iter(events), channel, acks).await;
+    let ended = forward(stream::iter(events), channel, acks, None).await;
     assert_eq!(ended, Ended::Complete);
     let expected = [
         row("turnStarted", 1, 1, ""),
@@ -135,7 +135,7 @@ async fn a_number_that_is_missing_between_two_deltas_keeps_them_apart() {
     let (channel, arrived) = page();
     let (_page, acks) = never_acknowledges();
     let events = [text(1, "a"), text(3, "b")];
-    forward(stream::iter(events), channel, acks).await;
+    forward(stream::iter(events), channel, acks, None).await;
     assert_eq!(shown(&arrived).len(), 2);
 }
 
@@ -146,7 +146,7 @@ async fn the_first_delta_goes_at_once_and_a_steady_stream_at_most_65_times_a_sec
     let (_page, acks) = never_acknowledges();
     let (feed, events) = feed();
     let started = Instant::now();
-    let forwarder = tokio::spawn(forward(events, channel, acks));
+    let forwarder = tokio::spawn(forward(events, channel, acks, None));
     for sequence in 1..=1_000 {
         feed.send(text(sequence, "x")).unwrap();
         tokio::time::advance(Duration::from_millis(1)).await;
@@ -182,7 +182,7 @@ async fn a_burst_loses_nothing_and_no_delta_message_takes_the_slow_way() {
     let expected: String = (0..20_000)
         .filter_map(|at| texts.get(at % 6).copied())
         .collect();
-    forward(stream::iter(deltas), channel, acks).await;
+    forward(stream::iter(deltas), channel, acks, None).await;
     let got: String = shown(&arrived)
         .into_iter()
         .map(|(.., delta)| delta)
@@ -210,7 +210,7 @@ async fn a_large_event_arrives_whole_and_in_its_place() {
         error: None,
     };
     let events = [text(1, "a"), event(2, large), text(3, "b"), last(4)];
-    forward(stream::iter(events), channel, acks).await;
+    forward(stream::iter(events), channel, acks, None).await;
     let sequences: Vec<u64> = shown(&arrived)
         .into_iter()
         .map(|(_, _, at, _)| at)
@@ -235,7 +235,7 @@ async fn a_page_that_acknowledges_has_at_most_32_messages_on_their_way() {
     let (channel, arrived) = page();
     let (acknowledge, acks) = watch::channel(Some(0));
     let (feed, events) = feed();
-    let forwarder = tokio::spawn(forward(events, channel, acks));
+    let forwarder = tokio::spawn(forward(events, channel, acks, None));
     for sequence in 1..=100 {
         feed.send(progress(sequence)).unwrap();
     }
@@ -258,8 +258,8 @@ async fn a_page_that_goes_silent_with_a_full_window_is_given_up_after_30_seconds
     let (_page, acks) = watch::channel(Some(0));
     let started = Instant::now();
     let events = stream::iter((1..=100).map(progress));
-    assert_eq!(forward(events, channel, acks).await, Ended::Silent);
-    assert_eq!(started.elapsed(), SILENCE);
+    assert_eq!(forward(events, channel, acks, None).await, Ended::Silent);
+    assert_eq!(started.elapsed(), PATIENCE);
     assert_eq!(arrived.lock().unwrap().len(), WINDOW);
 }
 
@@ -268,8 +268,108 @@ async fn a_page_that_never_acknowledges_gets_everything() {
     let (channel, arrived) = page();
     let (_page, acks) = never_acknowledges();
     let events = stream::iter((1..=3_000).map(progress));
-    assert_eq!(forward(events, channel, acks).await, Ended::Complete);
+    assert_eq!(forward(events, channel, acks, None).await, Ended::Complete);
     assert_eq!(arrived.lock().unwrap().len(), 3_000);
+}
+
+/// Kind and number of what arrived, and after how many milliseconds.
+fn timed(arrived: &Arrived, started: Instant) -> Vec<(String, u64, u128)> {
+    let arrived = arrived.lock().unwrap();
+    let row = |(at, value, _): &(Instant, Value, usize)| {
+        (
+            field(value, "type").as_str().unwrap().to_owned(),
+            field(value, "sequence").as_u64().unwrap(),
+            (*at - started).as_millis(),
+        )
+    };
+    arrived.iter().map(row).collect()
+}
+
+fn timed_row(kind: &str, sequence: u64, at: u128) -> (String, u64, u128) {
+    (kind.into(), sequence, at)
+}
+
+fn running_after(sequence: u64) -> RunningTurn {
+    RunningTurn {
+        session_id: "s".into(),
+        turn_id: "t".into(),
+        sequence,
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_running_turn_that_shows_nothing_sends_a_heartbeat_every_second() {
+    let (channel, arrived) = page();
+    let (_page, acks) = watch::channel(Some(0));
+    let (feed, events) = feed();
+    let started = Instant::now();
+    let forwarder = tokio::spawn(forward(events, channel, acks, None));
+    let wait = |milliseconds| sleep(Duration::from_millis(milliseconds));
+    // Nothing runs yet.
+    wait(2_500).await;
+    feed.send(event(1, AgentEventKind::TurnStarted)).unwrap();
+    wait(2_400).await;
+    feed.send(progress(2)).unwrap();
+    wait(1_400).await;
+    feed.send(last(3)).unwrap();
+    // Nothing runs any more.
+    wait(10_000).await;
+    drop(feed);
+    assert_eq!(forwarder.await.unwrap(), Ended::Complete);
+    let expected = [
+        timed_row("turnStarted", 1, 2_500),
+        timed_row("heartbeat", 1, 3_500),
+        timed_row("heartbeat", 1, 4_500),
+        timed_row("toolProgress", 2, 4_900),
+        timed_row("heartbeat", 2, 5_900),
+        timed_row("turnCancelled", 3, 6_300),
+    ];
+    assert_eq!(timed(&arrived, started), expected);
+    let heartbeat = arrived.lock().unwrap().get(1).unwrap().1.clone();
+    let timestamp = field(&heartbeat, "timestamp");
+    let envelope = serde_json::json!({
+        "type": "heartbeat", "sessionId": "s", "turnId": "t", "sequence": 1,
+        "timestamp": timestamp,
+    });
+    assert_eq!(heartbeat, envelope);
+    assert!(timestamp.is_u64());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_ran_before_the_page_came_sends_heartbeats_with_the_number_the_page_has() {
+    let (channel, arrived) = page();
+    let (_page, acks) = watch::channel(Some(0));
+    let (feed, events) = feed();
+    let started = Instant::now();
+    let forwarder = tokio::spawn(forward(events, channel, acks, Some(running_after(7))));
+    sleep(Duration::from_millis(1_500)).await;
+    feed.send(last(8)).unwrap();
+    drop(feed);
+    assert_eq!(forwarder.await.unwrap(), Ended::Complete);
+    let expected = [
+        timed_row("heartbeat", 7, 1_000),
+        timed_row("turnCancelled", 8, 1_500),
+    ];
+    assert_eq!(timed(&arrived, started), expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_page_that_never_acknowledges_gets_no_heartbeat() {
+    let (channel, arrived) = page();
+    let (_page, acks) = never_acknowledges();
+    let (feed, events) = feed();
+    let started = Instant::now();
+    let forwarder = tokio::spawn(forward(events, channel, acks, None));
+    feed.send(event(1, AgentEventKind::TurnStarted)).unwrap();
+    sleep(Duration::from_secs(60)).await;
+    feed.send(last(2)).unwrap();
+    drop(feed);
+    assert_eq!(forwarder.await.unwrap(), Ended::Complete);
+    let expected = [
+        timed_row("turnStarted", 1, 0),
+        timed_row("turnCancelled", 2, 60_000),
+    ];
+    assert_eq!(timed(&arrived, started), expected);
 }
 
 // F3
@@ -284,7 +384,7 @@ async fn no_clone_of_a_channel_outlives_its_turn() {
         });
         let (_page, acks) = never_acknowledges();
         let events = [text(turn * 2 + 1, "a"), last(turn * 2 + 2)];
-        forward(stream::iter(events), channel, acks).await;
+        forward(stream::iter(events), channel, acks, None).await;
     }
     assert_eq!(Arc::strong_count(&counter), 1);
 }

@@ -14,6 +14,10 @@ use youyou_agent_postgres::{Postgres, PostgresOptions};
 use crate::server::{self, START};
 use crate::{fresh_schema, open, shared};
 
+fn at_most(count: usize) -> NonZeroUsize {
+    NonZeroUsize::new(count).unwrap()
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sessions_keep_every_rule() {
     let Some(server) = shared() else { return };
@@ -213,8 +217,4 @@ async fn a_user_who_may_not_create_schemas_uses_one_that_was_given() {
         .await
         .unwrap();
     assert!(sessions.load("s1").await.unwrap().is_some());
-}
-
-fn at_most(count: usize) -> std::num::NonZeroUsize {
-    std::num::NonZeroUsize::new(count).unwrap()
 }
