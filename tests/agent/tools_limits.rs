@@ -425,23 +425,6 @@ async fn a_long_name_and_a_long_id_are_not_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_long_progress_message_is_cut_and_clean() {
-    // X10
-    let tool = RecordingTool::read_only("t").saying(format!("\0{}", "\u{7}".repeat(10_000)));
-    let rig = Rig::with(asking("{}"), config(), |builder| builder.tool(tool)).await;
-    let events = rig.send("go").await;
-    let said: Vec<&str> = events
-        .iter()
-        .filter_map(|event| match &event.kind {
-            AgentEventKind::ToolProgress { message, .. } => Some(message.as_str()),
-            _ => None,
-        })
-        .collect();
-    assert_eq!(said, ["\u{fffd}".repeat(4_096 / 3)]);
-    rig.epilogue().await;
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_tool_name_that_a_provider_would_refuse_fails_the_build() {
     let build = async |name: &str| {
         let builder = AgentBuilder::new(config()).provider(provider());
