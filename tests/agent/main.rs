@@ -95,6 +95,7 @@ mod tools_order;
 mod tools_output;
 mod tools_refused;
 mod tools_running;
+mod tools_storable;
 mod tools_timeouts;
 mod tools_typed;
 mod turns;

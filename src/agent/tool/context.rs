@@ -6,7 +6,6 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::event_log::TurnLog;
-use crate::agent::text::without_control_characters;
 
 /// Longest progress message, in bytes.
 const PROGRESS_BYTES: usize = 4_096;
@@ -77,8 +76,7 @@ impl ToolContext {
                 // The event is kept for readers; the rest of a large text is not.
                 message.shrink_to_fit();
             }
-            sink.log
-                .progress(&sink.call_id, without_control_characters(message));
+            sink.log.progress(&sink.call_id, message);
         }
     }
 }

@@ -113,6 +113,7 @@ impl fmt::Write for Short {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 mod tests {
     use serde_json::json;
 

@@ -112,6 +112,7 @@ impl io::Write for Count {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 mod tests {
     use serde_json::json;
 
