@@ -2,7 +2,7 @@
  * What comes out of a turn, and the last event where the real one is lost.
  */
 
-import type { AgentEvent, SessionInfo, TurnOutcome, Usage } from './bindings.js';
+import type { AgentEvent, SessionInfo, StopReason, TurnOutcome, Usage } from './bindings.js';
 import { AgentError } from './error.js';
 import type { ToolPart } from './parts.js';
 import { reasoningOf, textOf, type TurnState } from './reduce.js';
@@ -13,6 +13,14 @@ export interface TurnResult {
   status: 'completed' | 'cancelled';
   /** The turn; empty if the signal had fired before the message was sent. */
   turnId: string;
+  /**
+   * Whether the answer is what the model wanted to say in full. `false` for a cancelled turn, and
+   * for one whose answer was cut by a limit, filtered or refused: {@link stopReason} says which.
+   * Look here before you take {@link text} for a whole answer.
+   */
+  isWhole: boolean;
+  /** Why the model stopped in the turn's last response; absent if the provider did not say, or the turn was cancelled. */
+  stopReason?: StopReason;
   /**
    * Text of the turn's last response as the agent reports it; of a cancelled turn all text
    * that was shown. Text before tool calls is in {@link Turn.textStream} and {@link Turn.state}.
@@ -30,6 +38,7 @@ export interface TurnResult {
 export const NEVER_SENT: TurnResult = {
   status: 'cancelled',
   turnId: '',
+  isWhole: false,
   text: '',
   reasoning: '',
   toolCalls: [],
@@ -51,11 +60,18 @@ export function resultOf(state: TurnState): TurnResult | AgentError {
   return {
     status: state.status === 'cancelled' ? 'cancelled' : 'completed',
     turnId: state.turnId,
+    isWhole: state.status === 'completed' && !isCut(state.stopReason),
+    ...(state.stopReason ? { stopReason: state.stopReason } : {}),
     text: state.assistantOutput ?? textOf(state),
     reasoning: reasoningOf(state),
     toolCalls: state.parts.filter((part) => part.type === 'tool'),
     usage: state.usage ?? {},
   };
+}
+
+/** Whether an answer that stopped for this reason is not whole; so is one with a reason that is not known here. */
+function isCut(reason: StopReason | undefined): boolean {
+  return reason !== undefined && reason !== 'endTurn' && reason !== 'other';
 }
 
 /** The last event of a turn, made from its outcome because the real one is lost for good. */
@@ -72,6 +88,7 @@ export function lastEventOf(sessionId: string, outcome: TurnOutcome, info: Sessi
     type: 'turnComplete',
     status: outcome.status,
     ...(outcome.error ? { error: outcome.error } : {}),
+    ...(outcome.stopReason ? { stopReason: outcome.stopReason } : {}),
     assistantOutput: outcome.assistantOutput,
     usage: outcome.usage,
     sessionUsage: {},

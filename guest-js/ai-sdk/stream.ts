@@ -2,15 +2,15 @@
  * From events of the agent to the chunks of the AI SDK.
  */
 
-import type { UIMessageChunk } from 'ai' with { 'resolution-mode': 'import' };
-import type { AgentEvent } from '../bindings.js';
+import type { FinishReason, UIMessageChunk } from 'ai' with { 'resolution-mode': 'import' };
+import type { AgentEvent, StopReason } from '../bindings.js';
 
 /**
  * The stream of the AI SDK for a turn.
  *
  * Tool calls are dynamic and executed by the provider, as the SDK calls tools it does not
  * run itself. A failed turn fails the stream with its error; a cancelled one ends with an
- * `abort` chunk. Cancelling the stream only stops listening.
+ * `abort` chunk. An answer that was cut finishes with `length`, `content-filter` or `other`. Cancelling the stream only stops listening.
  *
  * @param events a {@link Turn}, or any other source of one turn's events in order.
  */
@@ -80,14 +80,14 @@ class ChunkWriter {
         // A failed turn throws right after this event; its parts stay as they are.
         if (event.status === 'failed') break;
         yield* this.#leave();
-        yield { type: 'finish', finishReason: 'stop' };
+        yield { type: 'finish', finishReason: finishReasonOf(event.stopReason) };
         break;
       case 'turnCancelled':
         yield* this.#leave();
         yield { type: 'abort' };
         break;
       default:
-        // Progress, retries, warnings and compactions have no counterpart in the SDK.
+        // Progress, retries, warnings, compactions and skipped turns have no counterpart in the SDK.
         break;
     }
   }
@@ -128,3 +128,18 @@ class ChunkWriter {
 }
 
 const TOOL = { dynamic: true, providerExecuted: true } as const;
+
+/** Why the model stopped, in the words of the SDK; a provider that said nothing came to an end. */
+function finishReasonOf(reason: StopReason | null | undefined): FinishReason {
+  switch (reason ?? 'endTurn') {
+    case 'endTurn':
+      return 'stop';
+    case 'length':
+      return 'length';
+    case 'contentFilter':
+      return 'content-filter';
+    default:
+      // A refusal, and whatever a newer agent may say.
+      return 'other';
+  }
+}

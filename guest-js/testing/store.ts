@@ -2,7 +2,7 @@
  * The mock agent's stored sessions and its models.
  */
 
-import type { CompactOutcome, ContentBlock, HistoryPage, ListPage, ModelEntry, SessionEvent, SessionSummary, Usage } from '../bindings.js';
+import type { CompactionOutcome, ContentBlock, HistoryPage, ListPage, ModelEntry, SessionEvent, SessionSummary, Usage } from '../bindings.js';
 import { refuse, type MockScript, type MockSessionEvent } from './script.js';
 
 const MOCK_MODEL: ModelEntry = {
@@ -81,7 +81,7 @@ export class MockStore {
   }
 
   /** Makes a session's context a quarter as large. */
-  compact(session: StoredSession): CompactOutcome {
+  compact(session: StoredSession): CompactionOutcome {
     const tokensBefore = contextTokens(session);
     if (session.events.length === 0) return { tokensBefore, tokensAfter: tokensBefore, messagesRemoved: 0 };
     const tokensAfter = Math.ceil(tokensBefore / 4);
@@ -95,10 +95,10 @@ export class MockStore {
 
   history(sessionId: unknown, cursor: number | null, limit: number | null, withImages: boolean | null): HistoryPage {
     const size = limit ?? 50;
-    const rest = this.get(sessionId).events.filter((event) => event.index > (cursor ?? -1));
+    const rest = this.get(sessionId).events.filter((event) => event.index >= (cursor ?? 0));
     const events = rest.slice(0, size).map((event) => (withImages ? event : withoutImages(event)));
-    const last = events.at(-1);
-    return { events, ...(last && rest.length > size ? { nextCursor: last.index } : {}) };
+    const next = rest[size];
+    return { events, unreadable: 0, ...(next ? { nextCursor: next.index } : {}) };
   }
 
   list(cursor: string | null, limit: number | null): ListPage {
@@ -144,7 +144,8 @@ export function messageCount({ events }: StoredSession): number {
 export function isUnanswered({ events }: StoredSession): boolean {
   for (const event of events.toReversed()) {
     if (event.type === 'assistantMessage') {
-      return event.status === 'incomplete' || event.parts.some(({ type }) => type === 'toolCall');
+      // An answer that was cut at a limit is an answer all the same.
+      return event.interruption != null || event.parts.some(({ type }) => type === 'toolCall');
     }
     if (event.type !== 'metadata') return event.type !== 'systemMessage';
     if (event.metadata.type === 'turnInterrupted') return true;

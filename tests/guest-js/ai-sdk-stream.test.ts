@@ -56,6 +56,19 @@ describe('the stream of a turn', () => {
     ]);
   });
 
+  // P4
+  test.each([
+    ['endTurn', 'stop'],
+    ['length', 'length'],
+    ['contentFilter', 'content-filter'],
+    ['refusal', 'other'],
+    ['other', 'other'],
+  ] as const)('says why the model stopped: %s is %s', async (stopReason, finishReason) => {
+    const last = { ...completed(2), stopReason } as AgentEvent;
+    const chunks = await chunksOf(toUIMessageStream(source([started(1), last])));
+    expect(chunks.at(-1)).toEqual({ type: 'finish', finishReason });
+  });
+
   test('is read by the SDK into one message', async () => {
     let message: UIMessage | undefined;
     for await (message of readUIMessageStream({ stream: toUIMessageStream(source(TOOL_TURN)) }));
