@@ -5,7 +5,7 @@
 import { type AgentEvent } from './bindings.js';
 import { AgentError } from './error.js';
 import { Feed, SILENCE_MS, type Patience } from './feed.js';
-import { isTerminal } from './sequence.js';
+import { isOfTurn, isTerminal } from './sequence.js';
 
 /** Silence between turns, in milliseconds, after which the agent is asked whether one began unseen. */
 const IDLE_CHECK_MS = 10_000;
@@ -63,7 +63,7 @@ export class Listening {
     this.#feed = new Feed(sessionId, {
       accepts: (message) => message.sessionId === sessionId,
       deliver: (event) => {
-        this.#insideTurn = !isTerminal(event) && event.type !== 'skipped';
+        this.#insideTurn = isOfTurn(event) && !isTerminal(event);
         if (isTerminal(event)) this.#ended = event.turnId;
         deliver(event);
         this.#delivered?.();

@@ -6,7 +6,7 @@ import type { AgentError as AgentErrorData, AgentEvent, StopReason, Usage } from
 import { EMPTY_LOG, eventsOf, inserted, isComplete, type EventLog } from './event-log.js';
 import { emptyList, listOf, partsOf, type PartList } from './part-list.js';
 import { applyToParts, type TurnPart } from './parts.js';
-import { firstSequenceOf, isTerminal, Sequencer } from './sequence.js';
+import { firstSequenceOf, isOfTurn, isTerminal, Sequencer } from './sequence.js';
 
 /** What a screen needs to show one turn. Plain data: it can be stored, cloned and compared. */
 export interface TurnState {
@@ -54,7 +54,7 @@ export interface TurnState {
  * - Order does not matter: an event that arrives late is put where its number belongs.
  *   Deltas that overlap because they were joined differently show every word once.
  * - An event of a newer turn starts a new state; one of an older turn is ignored, and so is
- *   `skipped`, which belongs to no turn.
+ *   what belongs to none (`skipped`, an empty turn id).
  * - The cost of an event does not grow with the turn, except for the first look at `parts`.
  *
  * @example
@@ -67,7 +67,8 @@ export interface TurnState {
  * ```
  */
 export function reduceTurn(state: TurnState | undefined, event: AgentEvent): TurnState {
-  if (event.type === 'skipped') return state ?? skipped(event);
+  // What happens between turns is no part of any.
+  if (!isOfTurn(event)) return state ?? nothing(event);
   if (state === undefined) return start(event);
   if (event.turnId !== state.turnId) return event.sequence > state.lastSequence ? start(event) : state;
   if (state.status !== 'running' && state.log.pieces.length === 0) return state;
@@ -154,8 +155,8 @@ function start(event: AgentEvent): TurnState {
   return stateOf(head, applyToParts(emptyList(), event));
 }
 
-/** A turn whose events are gone: there is nothing to show. */
-function skipped({ sessionId, turnId, timestamp, sequence }: AgentEvent): TurnState {
+/** A state with nothing to show: its turn's events are gone, or there was no turn. */
+function nothing({ sessionId, turnId, timestamp, sequence }: AgentEvent): TurnState {
   return stateOf(
     { sessionId, turnId, status: 'completed', startedAt: timestamp, lastSequence: sequence, log: EMPTY_LOG },
     emptyList(),

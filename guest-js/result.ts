@@ -15,12 +15,12 @@ export interface TurnResult {
   turnId: string;
   /**
    * Whether the answer is what the model wanted to say in full. `false` for a cancelled turn, and
-   * for one whose answer was cut by a limit, filtered or refused: {@link stopReason} says which.
-   * Look here before you take {@link text} for a whole answer.
+   * for one whose answer was cut by a limit, filtered or refused: `stopReason` says which.
+   * Look here before you take `text` for a whole answer.
    */
   isWhole: boolean;
-  /** Why the model stopped in the turn's last response; absent if the provider did not say, or the turn was cancelled. */
-  stopReason?: StopReason;
+  /** Why the model stopped in the turn's last response; `null` if its provider did not say or the turn was cancelled. */
+  stopReason: StopReason | null;
   /**
    * Text of the turn's last response as the agent reports it; of a cancelled turn all text
    * that was shown. Text before tool calls is in {@link Turn.textStream} and {@link Turn.state}.
@@ -39,6 +39,7 @@ export const NEVER_SENT: TurnResult = {
   status: 'cancelled',
   turnId: '',
   isWhole: false,
+  stopReason: null,
   text: '',
   reasoning: '',
   toolCalls: [],
@@ -61,7 +62,7 @@ export function resultOf(state: TurnState): TurnResult | AgentError {
     status: state.status === 'cancelled' ? 'cancelled' : 'completed',
     turnId: state.turnId,
     isWhole: state.status === 'completed' && !isCut(state.stopReason),
-    ...(state.stopReason ? { stopReason: state.stopReason } : {}),
+    stopReason: state.stopReason ?? null,
     text: state.assistantOutput ?? textOf(state),
     reasoning: reasoningOf(state),
     toolCalls: state.parts.filter((part) => part.type === 'tool'),

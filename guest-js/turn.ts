@@ -15,7 +15,7 @@ import { Feed, SILENCE_MS } from './feed.js';
 import { EventQueue, textOnly } from './queue.js';
 import { reduceTurn, type TurnState } from './reduce.js';
 import { lastEventOf, NEVER_SENT, resultOf, type TurnResult } from './result.js';
-import { isTerminal } from './sequence.js';
+import { isOfTurn, isTerminal } from './sequence.js';
 
 /** Repairs without any new event after which an ended turn is closed from its outcome. */
 const REPAIRS_BEFORE_GIVING_UP = 2;
@@ -271,9 +271,7 @@ export class Turn implements AsyncIterable<AgentEvent> {
   }
 
   #isOfTurn(message: ChannelMessage): boolean {
-    // What was skipped is no event of its turn; the outcome is all that is left of it.
-    if (message.type === 'skipped') return false;
-    return this.#turnId === null || message.turnId === this.#turnId;
+    return isOfTurn(message) && (this.#turnId === null || message.turnId === this.#turnId);
   }
 
   /** Where nothing more can be had from the agent's log, the turn ends with what `wait_turn` said. */

@@ -20,7 +20,7 @@ use super::event_log::EventLog;
 use super::hook::HookRegistry;
 use super::hook::registry::Taps;
 use super::memory::MemoryStorage;
-use super::plugin::{Plugin, id_of, shut_down};
+use super::plugin::{Plugin, id_of, shut_down, step};
 use super::provider::ModelProvider;
 use super::skill::{SkillDefinition, SkillSet, is_legal_name};
 use super::storage::SessionStorage;
@@ -281,14 +281,9 @@ async fn start_plugins(
 ) -> Result<Taps, AgentError> {
     let mut initialized: Vec<Arc<dyn Plugin>> = Vec::with_capacity(plugins.len());
     for (plugin, config) in plugins {
-        let answer = contain::limited(limit, || plugin.initialize(Arc::clone(config))).await;
-        let reason = match answer {
-            Ok(Ok(())) => {
-                initialized.push(Arc::clone(plugin));
-                continue;
-            }
-            Ok(Err(error)) => error.message,
-            Err(failure) => failure.to_string(),
+        let Err(reason) = step(limit, || plugin.initialize(Arc::clone(config))).await else {
+            initialized.push(Arc::clone(plugin));
+            continue;
         };
         shut_down(&initialized, limit, None).await;
         return Err(AgentError::plugin_init_failed(
@@ -312,13 +307,11 @@ async fn start_plugins(
             }
         }
     }
-    match hooks.into_taps() {
-        Ok(taps) => Ok(taps),
-        Err(error) => {
-            shut_down(&initialized, limit, None).await;
-            Err(error)
-        }
+    let taps = hooks.into_taps();
+    if taps.is_err() {
+        shut_down(&initialized, limit, None).await;
     }
+    taps
 }
 
 /// Runs the synchronous `apply` where it may block, so that its limit holds.
@@ -329,12 +322,12 @@ async fn apply(
 ) -> Result<HookRegistry, String> {
     let plugin = Arc::clone(plugin);
     let applying = tokio::task::spawn_blocking(move || {
-        let applied = contain::call(|| plugin.apply(&mut hooks));
+        let applied = contain::call(|| plugin.apply(&mut hooks).map_err(|error| error.message));
         (applied, hooks)
     });
     match tokio::time::timeout(limit, applying).await {
         Ok(Ok((Ok(Ok(())), hooks))) => Ok(hooks),
-        Ok(Ok((Ok(Err(error)), _))) => Err(error.message),
+        Ok(Ok((Ok(Err(message)), _))) => Err(message),
         Ok(Ok((Err(panicked), _))) => Err(panicked.to_string()),
         Ok(Err(stopped)) => Err(stopped.to_string()),
         Err(_) => Err(format!("it did not answer within {} ms", limit.as_millis())),

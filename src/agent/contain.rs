@@ -133,3 +133,61 @@ pub(crate) async fn spawned<T: Send + 'static>(
 pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A payload that panics again when it is dropped, with a payload that does so, too, this
+    /// many times.
+    struct Bomb(u8);
+
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            match self.0.checked_sub(1) {
+                Some(left) => std::panic::panic_any(Bomb(left)),
+                None => std::panic::panic_any("the payload panics, too"),
+            }
+        }
+    }
+
+    fn explode<T>() -> T {
+        std::panic::panic_any(Bomb(3))
+    }
+
+    fn without_text() -> Panicked {
+        Panicked("with a payload that is no text".to_owned())
+    }
+
+    #[test]
+    fn a_panic_whose_payload_panics_ends_in_a_text() {
+        // C24
+        assert_eq!(call(explode::<()>), Err(without_text()));
+        let text = || -> () { std::panic::panic_any("broken".to_owned()) };
+        assert_eq!(call(text), Err(Panicked("broken".to_owned())));
+    }
+
+    #[tokio::test]
+    async fn a_future_that_panics_so_when_it_is_made_polled_or_dropped_is_contained() {
+        // C24
+        let made = future(explode::<std::future::Ready<()>>).await;
+        assert_eq!(made, Err(without_text()));
+        let polled = future(|| poll_fn(|_| explode::<Poll<()>>())).await;
+        assert_eq!(polled, Err(without_text()));
+        let dropped = future(|| async {
+            let _armed = Bomb(3);
+            std::future::pending::<()>().await;
+        });
+        let late = tokio::time::timeout(Duration::ZERO, dropped).await;
+        assert!(late.is_err());
+    }
+
+    #[tokio::test]
+    async fn work_that_panics_so_in_its_task_is_an_internal_error() {
+        // C24
+        let runtime = Handle::current();
+        let failed = spawned(&runtime, async { explode::<Result<(), AgentError>>() }).await;
+        let error = AgentError::internal(format!("the agent failed: {}", without_text()));
+        assert_eq!(failed, Err(error));
+    }
+}

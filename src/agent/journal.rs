@@ -35,7 +35,7 @@ pub(crate) struct Journal {
     session_id: Arc<str>,
     storage: Option<Arc<dyn SessionStorage>>,
     limit: Duration,
-    /// Index of the first event that this process writes.
+    /// Index of the first event that is written since the session was opened.
     first_own: u64,
     state: Mutex<State>,
     /// Held while a batch is being written, so that batches never overtake each other.
@@ -105,6 +105,12 @@ impl Journal {
         lock(&self.state).next_index == 0
     }
 
+    /// Whether an event was written since the session was opened here, so that no storage
+    /// refuses to replace it.
+    pub(crate) fn wrote(&self, event: &SessionEvent) -> bool {
+        event.index >= self.first_own
+    }
+
     /// Takes the next index.
     pub(crate) fn reserve(&self) -> u64 {
         let mut state = lock(&self.state);
@@ -158,13 +164,14 @@ impl Journal {
         }
         self.write_backlog().await?;
         let next_index = lock(&self.state).next_index;
-        // One that another process wrote cannot be replaced: the change holds here alone.
-        let rewritten = rewritten.filter(|event| event.index >= self.first_own);
         let new = (next_index..)
             .zip(kinds)
             .map(|(index, kind)| SessionEvent::new(index, now_ms(), Arc::clone(turn_id), kind));
         let changed = rewritten.as_deref().cloned();
         let batch: Vec<SessionEvent> = changed.into_iter().chain(new).collect();
+        if batch.is_empty() {
+            return Ok(Vec::new());
+        }
         self.append(&batch).await?;
         drop(writing);
         let new = batch.into_iter().skip(usize::from(rewritten.is_some()));
@@ -375,8 +382,11 @@ impl Journal {
         }
         let append = || storage.append(&self.session_id, batch);
         let written = guarded(self.limit, STORING, append).await;
+        // A refusal to replace what was there when the session was opened says nothing about who
+        // writes now.
         if let Err(error) = &written
             && error.is_storage_conflict()
+            && batch.first().is_none_or(|event| self.wrote(event))
         {
             lock(&self.state).conflict = Some(error.clone());
         }

@@ -190,6 +190,24 @@ pub(crate) fn id_of(plugin: &Arc<dyn Plugin>) -> String {
     contain::call(|| plugin.id().to_owned()).unwrap_or_else(|panicked| format!("? ({panicked})"))
 }
 
+/// Runs a step of a plugin's life: contained, and for a limited time.
+///
+/// # Errors
+/// The message of its error, of a panic, or of the limit.
+pub(crate) async fn step<F>(limit: Duration, make: impl FnOnce() -> F) -> Result<(), String>
+where
+    F: Future<Output = Result<(), PluginError>>,
+{
+    // The rest of an error is the plugin's own: it is dropped where a panic is contained.
+    let run = || {
+        let step = make();
+        async move { step.await.map_err(|error| error.message) }
+    };
+    contain::limited(limit, run)
+        .await
+        .unwrap_or_else(|failure| Err(failure.to_string()))
+}
+
 /// Shuts plugins down in reverse order, each within `limit` and all before `deadline`.
 /// Returns what went wrong.
 pub(crate) async fn shut_down(
@@ -205,10 +223,8 @@ pub(crate) async fn shut_down(
             .map(|deadline| deadline.saturating_duration_since(Instant::now()) / left.max(1));
         left = left.saturating_sub(1);
         let limit = share.map_or(limit, |share| share.min(limit));
-        let problem = match contain::limited(limit, || plugin.shutdown()).await {
-            Ok(Ok(())) => continue,
-            Ok(Err(error)) => error.message,
-            Err(failure) => failure.to_string(),
+        let Err(problem) = step(limit, || plugin.shutdown()).await else {
+            continue;
         };
         let id = id_of(plugin);
         tracing::warn!(plugin = %id, %problem, "shutting the plugin down failed");

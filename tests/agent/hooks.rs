@@ -11,26 +11,8 @@ use youyou_agent::{
 };
 
 use crate::look::{assert_completed, assert_failed, completion, system, user_side, warnings};
-use crate::probe::{Lines, Probe};
+use crate::probe::{Kept, Lines, Probe};
 use crate::rig::{Rig, config, provider};
-
-/// Keeps what handlers were given.
-#[derive(Clone)]
-pub(crate) struct Kept<P>(Arc<Mutex<Vec<P>>>);
-
-impl<P: Clone> Kept<P> {
-    pub(crate) fn new() -> Self {
-        Self(Arc::default())
-    }
-
-    pub(crate) fn keep(&self, payload: P) {
-        self.0.lock().unwrap().push(payload);
-    }
-
-    pub(crate) fn all(&self) -> Vec<P> {
-        self.0.lock().unwrap().clone()
-    }
-}
 
 fn answer() -> youyou_agent::testing::ScriptedProvider {
     provider().always(|_| [text("answer"), done()])

@@ -7,9 +7,8 @@ use youyou_agent::{
     ProviderErrorKind,
 };
 
-use crate::hooks::Kept;
 use crate::look::{assert_completed, assert_failed, everything, warnings};
-use crate::probe::{Lines, Probe};
+use crate::probe::{Kept, Lines, Probe};
 use crate::rig::{Rig, config, provider, provider_with_window};
 
 /// A rig whose history is long enough that the next turn compacts it, on its own estimate.

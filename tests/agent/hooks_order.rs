@@ -1,37 +1,29 @@
-//! Requirements 3.5: stages and `before`, observers, and what every payload carries.
+//! Requirements 3.5: in which order handlers run, by stages, `before` and registration.
 
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::sync::Arc;
 
-use serde_json::json;
-use youyou_agent::testing::{RecordingTool, call, done, error, text};
-use youyou_agent::{
-    AfterToolUse, BeforeCompact, BeforeToolUse, ContentBlock, ErrorCode, HookOutcome, HookReport,
-    ProviderErrorKind, SessionEnd, SessionStart, Tap, TurnEnd, TurnOrigin, TurnStart,
-    TurnStartChange,
-};
+use youyou_agent::testing::{RecordingTool, done, text};
+use youyou_agent::{AgentBuilder, AgentError, ErrorCode, HookOutcome, Tap};
 
-use crate::hooks::Kept;
-use crate::look::assert_completed;
+use crate::hooks_payloads::{one_call_then_fine, whole_life};
 use crate::probe::{Lines, Probe};
 use crate::rig::{Rig, config, provider};
-use crate::said::{said, stored_lines};
 
+/// Name, stage, and the names it must come before.
 type Spec = (&'static str, i32, &'static [&'static str]);
 
+fn tap((name, stage, before): Spec) -> Tap {
+    let tap = Tap::named(name).stage(stage);
+    before.iter().fold(tap, |tap, before| tap.before(*before))
+}
+
 /// A plugin whose `TurnStart` taps note their names.
-fn noting(id: &'static str, lines: &Lines, taps: Vec<Spec>) -> Probe {
-    let lines = lines.clone();
+fn noting(id: &'static str, lines: &Lines, taps: &'static [Spec]) -> Probe {
+    let noted = lines.clone();
     Probe::tapping(id, move |hooks| {
-        for (name, stage, before) in &taps {
-            let lines = lines.clone();
-            let tap = before
-                .iter()
-                .fold(Tap::named(*name).stage(*stage), |tap, before| {
-                    tap.before(*before)
-                });
-            let name = *name;
-            hooks.turn_start(tap, move |_| {
+        for spec in taps {
+            let (lines, name) = (noted.clone(), spec.0);
+            hooks.turn_start(tap(*spec), move |_| {
                 lines.add(name);
                 async { Ok(HookOutcome::Continue) }
             });
@@ -39,360 +31,294 @@ fn noting(id: &'static str, lines: &Lines, taps: Vec<Spec>) -> Probe {
     })
 }
 
-async fn order_of(first: Vec<Spec>, second: Vec<Spec>) -> Result<Vec<String>, String> {
+/// The order in which the taps of two plugins ran.
+async fn order_of(one: &'static [Spec], two: &'static [Spec]) -> Vec<String> {
     let lines = Lines::default();
-    let (one, two) = (noting("one", &lines, first), noting("two", &lines, second));
-    let built = youyou_agent::AgentBuilder::new(config())
-        .provider(provider().always(|_| [text("ok"), done()]))
-        .plugin(one)
-        .plugin(two)
-        .build()
-        .await;
-    match built {
-        Ok(agent) => {
-            let session = agent
-                .create_session(youyou_agent::SessionConfig::default())
-                .await
-                .unwrap();
-            session.send("hi").unwrap().outcome().await;
-            Ok(lines.all())
-        }
-        Err(error) => {
-            assert_eq!(error.code, ErrorCode::InvalidConfig);
-            Err(error.message)
-        }
-    }
+    let rig = Rig::with(
+        provider().always(|_| [text("ok"), done()]),
+        config(),
+        |builder| {
+            builder
+                .plugin(noting("one", &lines, one))
+                .plugin(noting("two", &lines, two))
+        },
+    )
+    .await;
+    rig.send("hi").await;
+    lines.all()
 }
 
 #[tokio::test(start_paused = true)]
-async fn stages_and_before_decide_and_otherwise_the_order_of_registration() {
+async fn lower_stages_run_first_and_ties_keep_the_order_of_registration() {
     let order = order_of(
-        vec![("a", 0, &[]), ("b", 5, &[]), ("c", -1, &[])],
-        vec![("d", 0, &[]), ("e", -1, &[]), ("f", 5, &["b"])],
+        &[("a", 0, &[]), ("b", 5, &[]), ("c", -1, &[])],
+        &[
+            ("d", 0, &[]),
+            ("e", -1, &[]),
+            ("f", i32::MAX, &[]),
+            ("g", i32::MIN, &[]),
+        ],
     )
     .await;
-    assert_eq!(order.unwrap(), ["c", "e", "a", "d", "f", "b"]);
-    let order = order_of(
-        vec![("a", 0, &[]), ("b", 0, &[])],
-        vec![("c", 0, &["a"]), ("d", 0, &["nobody"])],
-    )
-    .await;
-    assert_eq!(order.unwrap(), ["b", "c", "a", "d"]);
+    assert_eq!(order, ["g", "c", "e", "a", "d", "b", "f"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_order_that_is_impossible_fails_the_build_and_names_the_taps() {
-    for (first, second) in [
+async fn a_tap_that_must_come_before_another_is_moved_right_before_it_and_nothing_else_is() {
+    let cases: [(&[Spec], &[Spec], &[&str]); 8] = [
+        // Across plugins.
         (
-            vec![("a", 0, &["b"] as &[_])],
-            vec![("b", 0, &["a"] as &[_])],
+            &[("a", 0, &[]), ("b", 0, &[])],
+            &[("c", 0, &["a"])],
+            &["c", "a", "b"],
         ),
-        (vec![("a", 1, &["b"])], vec![("b", 0, &[])]),
-    ] {
-        let message = order_of(first, second).await.unwrap_err();
-        assert!(
-            message.contains("\"a\"") && message.contains("\"b\"") && message.contains("TurnStart"),
-            "{message}"
-        );
+        (
+            &[("a", 0, &[]), ("b", 0, &[])],
+            &[("c", 0, &["b"])],
+            &["a", "c", "b"],
+        ),
+        // Of one that is registered later nothing has to be moved.
+        (
+            &[("a", 0, &["c"]), ("b", 0, &[])],
+            &[("c", 0, &[])],
+            &["a", "b", "c"],
+        ),
+        // Several names, and several taps of one name.
+        (
+            &[("a", 0, &[]), ("b", 0, &[]), ("c", 0, &[])],
+            &[("d", 0, &["c", "a"])],
+            &["d", "a", "b", "c"],
+        ),
+        (
+            &[("a", 0, &[]), ("log", 0, &[])],
+            &[("log", 0, &[]), ("b", 0, &["log"])],
+            &["a", "b", "log", "log"],
+        ),
+        // A chain.
+        (
+            &[("a", 0, &[]), ("b", 0, &["a"])],
+            &[("c", 0, &["b"]), ("d", 0, &[])],
+            &["c", "b", "a", "d"],
+        ),
+        // Within a stage, and before one of a higher stage, where it is anyway.
+        (
+            &[("a", 1, &[]), ("b", 2, &[])],
+            &[("c", 1, &["a", "b"]), ("d", 0, &[])],
+            &["d", "c", "a", "b"],
+        ),
+        // Its own name means the other taps of that name.
+        (
+            &[("log", 0, &[]), ("a", 0, &[])],
+            &[("b", 0, &["log", "b"])],
+            &["b", "log", "a"],
+        ),
+    ];
+    for (one, two, expected) in cases {
+        assert_eq!(order_of(one, two).await, expected, "{one:?} {two:?}");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_observer_sees_every_call_of_a_handler_and_changes_nothing() {
-    let seen = Arc::new(Mutex::new(Vec::new()));
-    let kept = Arc::clone(&seen);
-    let watcher = Probe::tapping("watcher", move |hooks| {
-        let kept = Arc::clone(&kept);
-        hooks.observe(move |call| {
-            let report = match call.report {
-                HookReport::Continued => "continued".to_owned(),
-                HookReport::Changed => "changed".to_owned(),
-                HookReport::Aborted(reason) => format!("aborted: {reason}"),
-                HookReport::Faulted(fault) => format!("faulted: {fault}"),
-                other => panic!("{other:?}"),
-            };
-            kept.lock().unwrap().push(format!(
-                "{} {}/{} {} ms {report}",
-                call.hook,
-                call.plugin_id,
-                call.tap,
-                call.duration.as_millis()
-            ));
+async fn a_name_that_no_tap_of_the_hook_has_is_ignored() {
+    let order = order_of(&[("a", 0, &[])], &[("b", 0, &["nobody", "two"])]).await;
+    assert_eq!(order, ["a", "b"]);
+
+    // A tap of that name at another hook is another tap.
+    let lines = Lines::default();
+    let noted = lines.clone();
+    let elsewhere = Probe::tapping("p", move |hooks| {
+        let (first, second, end) = (noted.clone(), noted.clone(), noted.clone());
+        hooks.turn_start("first", move |_| {
+            first.add("first");
+            async { Ok(HookOutcome::Continue) }
         });
-        hooks.observe(|_| panic!("an observer that panics is passed over"));
-    });
-    let worker = Probe::tapping("worker", |hooks| {
-        hooks.turn_start("slow", |_| async {
-            tokio::time::sleep(Duration::from_millis(30)).await;
-            Ok(HookOutcome::Continue)
+        hooks.turn_start(Tap::named("second").before("end"), move |_| {
+            second.add("second");
+            async { Ok(HookOutcome::Continue) }
         });
-        hooks.turn_start("section", |_| async {
-            let mut change = TurnStartChange::default();
-            change.prompt_sections.push("more".into());
-            Ok(HookOutcome::ContinueWith(change))
-        });
-        hooks.before_tool_use("no", |_| async { Ok(HookOutcome::Abort("not now".into())) });
-        hooks.turn_end("broken", |_| async {
-            Err(youyou_agent::HookError::new("out of order"))
+        hooks.turn_end(Tap::named("end").before("first"), move |_| {
+            end.add("end");
+            async { Ok(HookOutcome::Continue) }
         });
     });
-    let provider = provider()
-        .reply([call("c1", "ro_echo", "{}"), done()])
-        .reply([text("ok"), done()]);
-    let rig = Rig::with(provider, config(), |builder| {
-        builder
-            .plugin(worker)
-            .plugin(watcher)
-            .tool(RecordingTool::read_only("ro_echo"))
-    })
-    .await;
-    assert_completed(&rig.send("hi").await, "ok");
-    assert_eq!(
-        *seen.lock().unwrap(),
-        [
-            "TurnStart worker/slow 30 ms continued",
-            "TurnStart worker/section 0 ms changed",
-            "BeforeToolUse worker/no 0 ms aborted: not now",
-            "TurnEnd worker/broken 0 ms faulted: out of order",
-        ]
-    );
+    let provider = provider().always(|_| [text("ok"), done()]);
+    let rig = Rig::with(provider, config(), |builder| builder.plugin(elsewhere)).await;
+    rig.send("hi").await;
+    assert_eq!(lines.all(), ["first", "second", "end"]);
     rig.epilogue().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_payload_tells_whose_it_is_and_the_config_of_its_plugin() {
-    let starts = Kept::<SessionStart>::new();
-    let ends = Kept::<SessionEnd>::new();
-    let turns = Kept::<TurnStart>::new();
-    let turn_ends = Kept::<TurnEnd>::new();
-    let befores = Kept::<BeforeToolUse>::new();
-    let afters = Kept::<AfterToolUse>::new();
-    let compacts = Kept::<BeforeCompact>::new();
-    let kept = (
-        starts.clone(),
-        ends.clone(),
-        turns.clone(),
-        turn_ends.clone(),
-        befores.clone(),
-        afters.clone(),
-        compacts.clone(),
-    );
-    let probe = Probe::tapping("p", move |hooks| {
-        let (a, b, c, d, e, f, g) = kept.clone();
-        hooks.session_start("a", move |payload| {
-            a.keep(payload);
-            async { Ok(HookOutcome::Continue) }
-        });
-        hooks.session_end("b", move |payload| {
-            b.keep(payload);
-            async { Ok(HookOutcome::Continue) }
-        });
-        hooks.turn_start("section", |_| async {
-            let mut change = TurnStartChange::default();
-            change.prompt_sections.push("one".into());
-            Ok(HookOutcome::ContinueWith(change))
-        });
-        hooks.turn_start("c", move |payload| {
-            c.keep(payload);
-            async { Ok(HookOutcome::Continue) }
-        });
-        hooks.turn_end("d", move |payload| {
-            d.keep(payload);
-            async { Ok(HookOutcome::Continue) }
-        });
-        hooks.before_tool_use("e", move |payload| {
-            e.keep(payload);
-            async { Ok(HookOutcome::ContinueWith(json!({ "used": true }))) }
-        });
-        hooks.after_tool_use("f", move |payload| {
-            f.keep(payload);
-            async { Ok(HookOutcome::Continue) }
-        });
-        hooks.before_compact("g", move |payload| {
-            g.keep(payload);
-            async { Ok(HookOutcome::Continue) }
-        });
-    });
-    let provider = provider()
-        .reply([call("c1", "ro_echo", "{}"), done()])
-        .always(|_| [text("fine"), done()]);
-    let registered = json!({ "level": 3 });
-    let rig = Rig::with(provider, config(), |builder| {
-        builder
-            .plugin_with_config(probe, registered.clone())
-            .tool(RecordingTool::read_only("ro_echo").answering("out"))
-    })
-    .await;
-    let turn = rig.session.send("hi").unwrap();
-    let turn_id = turn.id().to_owned();
-    turn.outcome().await;
-    for _ in 0..12 {
-        rig.send("word ".repeat(50)).await;
-    }
-    rig.session.compact().await.unwrap();
-    let id = rig.session.id().to_owned();
-    rig.session.close().await.unwrap();
-
-    let start = &starts.all()[0];
-    assert_eq!((&*start.session_id, start.resumed), (&*id, false));
-    let end = &ends.all()[0];
-    assert_eq!((&*end.session_id, end.message_count), (&*id, 27));
-    let turn = &turns.all()[0];
-    assert_eq!((&*turn.session_id, &*turn.turn_id), (&*id, &*turn_id));
-    assert_eq!(
-        (&*turn.user_input, &turn.sections[..], turn.origin),
-        (
-            &[ContentBlock::text("hi")][..],
-            &["one".to_owned()][..],
-            TurnOrigin::Send
-        )
-    );
-    let turn_end = &turn_ends.all()[0];
-    assert_eq!(
-        (
-            &*turn_end.session_id,
-            &*turn_end.turn_id,
-            &*turn_end.assistant_output
-        ),
-        (&*id, &*turn_id, "fine")
-    );
-    let before = &befores.all()[0];
-    assert_eq!(
-        (
-            &*before.session_id,
-            &*before.turn_id,
-            &*before.call_id,
-            &*before.tool_name,
-            &*before.arguments
-        ),
-        (&*id, &*turn_id, "c1", "ro_echo", &json!({}))
-    );
-    let after = &afters.all()[0];
-    assert_eq!(
-        (
-            &*after.session_id,
-            &*after.turn_id,
-            &*after.call_id,
-            &*after.tool_name,
-            &*after.arguments,
-            &*after.output,
-            after.duration_ms,
-            after.success
-        ),
-        (
-            &*id,
-            &*turn_id,
-            "c1",
-            "ro_echo",
-            &json!({ "used": true }),
-            "out",
-            0,
-            true
-        )
-    );
-    let compact = &compacts.all()[0];
-    assert_eq!((&*compact.session_id, compact.message_count), (&*id, 28));
-    assert!(
-        compact.estimated_tokens > 600,
-        "{}",
-        compact.estimated_tokens
-    );
-    for config in [
-        &start.plugin_config,
-        &end.plugin_config,
-        &turn.plugin_config,
-        &turn_end.plugin_config,
-        &before.plugin_config,
-        &after.plugin_config,
-        &compact.plugin_config,
-    ] {
-        assert_eq!(**config, registered);
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_handler_is_told_that_the_user_cancelled_and_is_waited_for() {
+async fn every_hook_has_its_handlers_in_order() {
     let lines = Lines::default();
-    let seen = lines.clone();
-    let probe = Probe::tapping("asks", move |hooks| {
-        let seen = seen.clone();
-        hooks.before_tool_use(
-            Tap::named("person").no_limit(),
-            move |payload: BeforeToolUse| {
-                let seen = seen.clone();
-                async move {
-                    payload.cancel_requested().cancelled().await;
-                    seen.add("cancel seen");
-                    Ok(HookOutcome::Abort("nobody answered".into()))
+    let noted = lines.clone();
+    let probe = Probe::tapping("p", move |hooks| {
+        macro_rules! late_before_early {
+            ($($method:ident),*) => {$(
+                for (name, stage) in [("late", 1), ("early", 0)] {
+                    let lines = noted.clone();
+                    hooks.$method(Tap::named(name).stage(stage), move |_| {
+                        lines.add(format!("{} {name}", stringify!($method)));
+                        async { Ok(HookOutcome::Continue) }
+                    });
                 }
-            },
+            )*};
+        }
+        late_before_early!(
+            session_start,
+            turn_start,
+            before_tool_use,
+            after_tool_use,
+            turn_end,
+            before_compact,
+            session_end
         );
     });
-    let provider = provider().reply([call("c1", "ro_echo", "{}"), done()]);
-    let rig = Rig::with(provider, config(), |builder| {
+    let rig = Rig::with(one_call_then_fine(), config(), |builder| {
         builder
             .plugin(probe)
             .tool(RecordingTool::read_only("ro_echo"))
     })
     .await;
-    let turn = rig.session.send("hi").unwrap();
-    tokio::time::sleep(Duration::from_millis(10)).await;
-    let began = tokio::time::Instant::now();
-    assert!(turn.cancel());
-    turn.outcome().await;
-    assert!(began.elapsed() < Duration::from_millis(10));
-    assert_eq!(lines.all(), ["cancel seen"]);
-    rig.epilogue().await;
+    whole_life(&rig).await;
+    let mut order = lines.all();
+    order.dedup();
+    let mut seen = Vec::new();
+    order.retain(|line| {
+        let is_new = !seen.contains(line);
+        seen.push(line.clone());
+        is_new
+    });
+    assert_eq!(
+        order,
+        [
+            "session_start early",
+            "session_start late",
+            "turn_start early",
+            "turn_start late",
+            "before_tool_use early",
+            "before_tool_use late",
+            "after_tool_use early",
+            "after_tool_use late",
+            "turn_end early",
+            "turn_end late",
+            "before_compact early",
+            "before_compact late",
+            "session_end early",
+            "session_end late",
+        ]
+    );
+}
+
+/// What a build with these taps says, and what the plugins lived through.
+async fn refused(one: &'static [Spec], two: &'static [Spec]) -> (AgentError, Vec<String>) {
+    let (calls, lines) = (Lines::default(), Lines::default());
+    let error = AgentBuilder::new(config())
+        .provider(provider())
+        .plugin(noting("one", &calls, one).logged_in(&lines))
+        .plugin(noting("two", &calls, two).logged_in(&lines))
+        .build()
+        .await
+        .unwrap_err();
+    assert_eq!(calls.all(), Vec::<String>::new());
+    (error, lines.all())
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_change_of_turn_start_holds_when_the_turn_runs_again() {
-    let origins = Lines::default();
-    let seen = origins.clone();
-    let probe = Probe::tapping("redact", move |hooks| {
-        let seen = seen.clone();
-        hooks.turn_start("secrets", move |turn: TurnStart| {
-            seen.add(format!("{:?}", turn.origin));
-            async move {
-                let retried = turn.origin == TurnOrigin::Retry;
-                let changed = vec![ContentBlock::text("redacted")];
-                Ok(if retried {
-                    let mut change = TurnStartChange::default();
-                    change.user_input = Some(changed);
-                    HookOutcome::ContinueWith(change)
-                } else {
-                    HookOutcome::Continue
-                })
-            }
-        });
+async fn an_impossible_order_fails_the_build_and_names_the_taps_that_make_it_so() {
+    let cases: [(&[Spec], &[Spec], &[&str]); 5] = [
+        (
+            &[("a", 0, &["b"]), ("innocent", 0, &[])],
+            &[("b", 0, &["a"])],
+            &["\"a\" of the plugin \"one\"", "\"b\" of the plugin \"two\""],
+        ),
+        (
+            &[("a", 0, &["b"]), ("b", 0, &["c"])],
+            &[("c", 0, &["a"]), ("innocent", 0, &["c"])],
+            &[
+                "\"a\" of the plugin \"one\"",
+                "\"b\" of the plugin \"one\"",
+                "\"c\" of the plugin \"two\"",
+            ],
+        ),
+        // Through a stage.
+        (
+            &[("a", 1, &["b"]), ("innocent", 7, &[])],
+            &[("b", 0, &[])],
+            &[
+                "\"a\" of the plugin \"one\" (stage 1)",
+                "\"b\" of the plugin \"two\" (stage 0)",
+            ],
+        ),
+        // Through a stage and a third tap.
+        (
+            &[("a", 1, &["b"])],
+            &[("b", 1, &["c"]), ("c", 0, &[]), ("innocent", 1, &["a"])],
+            &[
+                "\"b\" of the plugin \"two\" (stage 1)",
+                "\"c\" of the plugin \"two\" (stage 0)",
+            ],
+        ),
+        // Two plugins that both want to be first.
+        (
+            &[("log", 0, &["log"]), ("innocent", 0, &[])],
+            &[("log", 0, &["log"])],
+            &[
+                "\"log\" of the plugin \"one\"",
+                "\"log\" of the plugin \"two\"",
+            ],
+        ),
+    ];
+    for (one, two, named) in cases {
+        let (error, lines) = refused(one, two).await;
+        assert_eq!(error.code, ErrorCode::InvalidConfig);
+        for part in named.iter().chain(&["TurnStart"]) {
+            assert!(error.message.contains(part), "{part}: {}", error.message);
+        }
+        assert!(!error.message.contains("innocent"), "{}", error.message);
+        // The order is known once all are applied; what was initialised is shut down.
+        assert_eq!(
+            lines,
+            [
+                "one initialize",
+                "two initialize",
+                "one apply",
+                "two apply",
+                "two shutdown",
+                "one shutdown"
+            ]
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tap_is_made_of_any_kind_of_name() {
+    let lines = Lines::default();
+    let noted = lines.clone();
+    let probe = Probe::tapping("p", move |hooks| {
+        let names: [Tap; 3] = [
+            "a".into(),
+            String::from("b").into(),
+            Arc::<str>::from("c").into(),
+        ];
+        for name in names {
+            let lines = noted.clone();
+            hooks.turn_start(name, move |_| {
+                lines.add("called");
+                async { Err(youyou_agent::HookError::new("named")) }
+            });
+        }
     });
-    let provider = provider()
-        .reply([error(ProviderErrorKind::Auth, "no key")])
-        .reply([text("ok"), done()]);
-    let mut rig = Rig::with(provider, config(), |builder| builder.plugin(probe)).await;
-    rig.send("secret").await;
-    assert_completed(
-        &youyou_agent::testing::collect(rig.session.retry_turn().unwrap()).await,
-        "ok",
-    );
-    assert_eq!(origins.all(), ["Send", "Retry"]);
-    assert_eq!(said(&rig.request(2)), ["user: redacted"]);
-    assert_eq!(
-        stored_lines(&rig.stored()),
-        [
-            "created: secret",
-            "user: redacted",
-            "interrupted: Failed",
-            "head: 1",
-            "assistant: ok"
-        ]
-    );
-    rig.reopen().await;
-    rig.provider.queue([text("and on"), done()]);
-    rig.send("next").await;
-    assert_eq!(
-        said(&rig.request(3)),
-        ["user: redacted", "assistant: ok", "user: next"]
-    );
+    let provider = provider().always(|_| [text("ok"), done()]);
+    let rig = Rig::with(provider, config(), |builder| builder.plugin(probe)).await;
+    let events = rig.send("hi").await;
+    let warned: Vec<String> = crate::look::warnings(&events)
+        .into_iter()
+        .map(|(_, warning)| warning)
+        .collect();
+    let named =
+        |name| format!("the handler \"{name}\" of the plugin \"p\" failed in TurnStart: named");
+    assert_eq!(warned, [named("a"), named("b"), named("c")]);
+    assert_eq!(lines.all().len(), 3);
     rig.epilogue().await;
 }

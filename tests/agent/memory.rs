@@ -300,6 +300,105 @@ async fn the_extraction_uses_its_own_model_and_leaves_it_room() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_extraction_fills_seventy_percent_of_the_window_and_no_more() {
+    for known in [0, 1_000] {
+        let window = 20_000;
+        let model = ModelInfo {
+            context_window: window,
+            ..text_model("small")
+        };
+        let extractor = ScriptedProvider::new("other")
+            .model(model)
+            .always(|_| [text("[]"), done()]);
+        let memories = InMemoryMemories::new();
+        memories.preload((0..known).map(|n| memory(&format!("m{n}"), "", &"known ".repeat(10))));
+        let settings = AgentConfig {
+            memory_model: Some("small".to_owned()),
+            memory_checkpoint_interval: 1_000,
+            ..config()
+        };
+        let registered = extractor.clone();
+        let mut rig = Rig::with(
+            provider().always(|_| [text("ok"), done()]),
+            settings,
+            |builder| builder.memory_storage(memories).provider(registered),
+        )
+        .await;
+        for _ in 0..200 {
+            rig.send("word ".repeat(100).as_str()).await;
+        }
+        rig.reopen().await;
+        let request = extractor.last_request().unwrap();
+        let whole = format!("{}{}", crate::look::system(&request), all_said(&request));
+        let percent = whole.len() as f64 / 4.0 / f64::from(window) * 100.0;
+        assert!((67.0..=70.0).contains(&percent), "{percent} %");
+        extractor.fall_back(|_| [text("[]"), done()]);
+        rig.epilogue().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_known_memory_of_any_length_keeps_no_other_out_of_the_request() {
+    let memories = InMemoryMemories::new();
+    memories.preload([
+        memory("m1", "", &"long ".repeat(1_000_000)),
+        memory("m2", "", "likes tea"),
+    ]);
+    let mut rig = remembering(answering("[]"), memories).await;
+    rig.send("q").await;
+    rig.reopen().await;
+    let asked = all_said(&extractions(&rig.provider)[0]);
+    assert!(asked.contains("- id m2: likes tea"));
+    assert!(!asked.contains("- id m1"));
+    rig.epilogue().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn with_no_items_there_is_no_section_no_search_and_no_call_of_the_storage() {
+    let memories = FaultyMemories::new(InMemoryMemories::new());
+    memories.inner().preload([memory("m1", "", "likes tea")]);
+    let faults = memories.faults().clone();
+    let settings = AgentConfig {
+        memory_max_items: 0,
+        ..config()
+    };
+    let rig = Rig::with(answering("[]"), settings, |builder| {
+        builder.memory_storage(memories)
+    })
+    .await;
+    rig.send("which tea?").await;
+    rig.send("and now?").await;
+    assert_eq!(faults.calls(), []);
+    let without = Rig::new(answering("[]")).await;
+    without.send("which tea?").await;
+    assert_eq!(rig.request(1).system, without.request(1).system);
+    without.epilogue().await;
+    rig.epilogue().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_found_memory_of_any_length_is_cut_in_the_system_prompt() {
+    let memories = InMemoryMemories::new();
+    memories.preload([memory("m1", "", &format!("tea {}", "x".repeat(1_000_000)))]);
+    let rig = remembering(answering("[]"), memories).await;
+    rig.send("which tea?").await;
+    let system = crate::look::system(&rig.request(1));
+    assert!(system.contains("tea xxx"));
+    assert!(system.len() < 10_000, "{}", system.len());
+    rig.epilogue().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_storage_may_be_shared() {
+    let memories: Arc<dyn MemoryStorage> = Arc::new(InMemoryMemories::new());
+    let mut rig = remembering(answering(r#"[{"content":"tea"}]"#), Arc::clone(&memories)).await;
+    rig.send("q").await;
+    rig.reopen().await;
+    assert_eq!(memories.load("").await.unwrap().len(), 1);
+    rig.epilogue().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_memory_model_that_is_gone_is_replaced_by_that_of_the_session() {
     let extractor = ScriptedProvider::new("other").model(text_model("small"));
     let settings = AgentConfig {

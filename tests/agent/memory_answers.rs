@@ -35,6 +35,10 @@ async fn memories_are_found_in_an_answer_whatever_is_around_them() {
         r#"I started from [] and {} and [1, 2] and [{"x":1}]: [{"content":"tea"}]"#,
         r#"答案如下：[{"content":"tea","tags":["喝"]}]。"#,
         "\u{feff}[{\"content\":\"tea\"}]",
+        "first [{\"content\":\"coffee\"}]\n</think>\n\n[{\"content\":\"tea\"}]",
+        "<think>[]</think>[{\"content\":\"tea\"}]<think>[{\"content\":\"coffee\"}]</think>",
+        r#"[["coffee"],{"content":"tea"}]"#,
+        r#"{"result":{"memories":[{"content":"tea"}]}}"#,
     ] {
         assert_eq!(remembered(answering(answer)).await, ["tea"], "{answer}");
     }
@@ -188,5 +192,49 @@ async fn known_content_only_touches_the_time() {
     assert_eq!(tea.tags, Vec::<String>::new());
     let coffee = all.iter().find(|memory| memory.id == "m2").unwrap();
     assert_eq!(*coffee, memory("m2", "", "coffee"));
+    rig.epilogue().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn control_characters_are_replaced_in_memories_and_tags() {
+    let answer = r#"[
+        {"content":"tea\u0000 and\u001b[31m\tmilk\n","tags":["a\u0007b","\u0000"]},
+        {"content":" \u0000\u0001 "}
+    ]"#;
+    let memories = InMemoryMemories::new();
+    let mut rig = remembering(answering(answer), memories.clone()).await;
+    rig.send("q").await;
+    rig.reopen().await;
+    let all = memories.all();
+    assert_eq!(contents(&memories), ["tea\u{fffd} and\u{fffd}[31m\tmilk"]);
+    assert_eq!(all[0].tags, ["a\u{fffd}b"]);
+    rig.epilogue().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_answer_makes_at_most_a_hundred_memories() {
+    let items: Vec<String> = (0..300)
+        .map(|n| format!(r#"{{"content":"fact {n}"}}"#))
+        .collect();
+    let answer: &'static str = format!("[{}]", items.join(",")).leak();
+    let found = remembered(answering(answer)).await;
+    assert_eq!(found.len(), 100);
+    assert!(found.contains(&"fact 99".to_owned()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_id_of_any_length_makes_a_new_memory_with_a_short_one() {
+    let answer: &'static str =
+        format!(r#"[{{"id":"{}","content":"tea"}}]"#, "m".repeat(100_000)).leak();
+    let memories = InMemoryMemories::new();
+    let mut rig = remembering(answering(answer), memories.clone()).await;
+    rig.send("q").await;
+    rig.reopen().await;
+    let ids: Vec<usize> = memories
+        .all()
+        .iter()
+        .map(|memory| memory.id.len())
+        .collect();
+    assert_eq!(ids, [36]);
     rig.epilogue().await;
 }

@@ -26,6 +26,24 @@ impl Lines {
     }
 }
 
+/// Keeps what handlers were given.
+#[derive(Clone)]
+pub(crate) struct Kept<P>(Arc<Mutex<Vec<P>>>);
+
+impl<P: Clone> Kept<P> {
+    pub(crate) fn new() -> Self {
+        Self(Arc::default())
+    }
+
+    pub(crate) fn keep(&self, payload: P) {
+        self.0.lock().unwrap().push(payload);
+    }
+
+    pub(crate) fn all(&self) -> Vec<P> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
 /// How a step of a plugin's life goes.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) enum Step {

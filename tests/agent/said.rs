@@ -109,6 +109,7 @@ fn stored_line(kind: &SessionEventKind) -> String {
             SessionMetadata::Compacted(record) => format!("compacted: {:?}", record.method),
             SessionMetadata::ImagesRefused { indices } => format!("images refused: {indices:?}"),
             SessionMetadata::MemoryCheckpoint { .. } => "memory checkpoint".to_owned(),
+            SessionMetadata::Spent { .. } => "spent".to_owned(),
             other => panic!("{other:?}"),
         },
         other => panic!("{other:?}"),

@@ -326,14 +326,15 @@ describe('listening to a session', () => {
     await session.close();
   });
 
-  test('is told of turns that were dropped unread, and waits for none of them', async () => {
+  test('is told of turns that were dropped unread and of what happens between turns, and waits for none of them', async () => {
     await open();
     const events: AgentEvent[] = [];
     session.onEvent((item) => events.push(item));
-    if (wire.info) wire.info = { ...wire.info, state: 'idle', turnId: null, lastSequence: 90 };
+    if (wire.info) wire.info = { ...wire.info, state: 'idle', turnId: null, lastSequence: 91 };
     await settled();
     wire.push(0, event(90, { type: 'skipped', events: 80 }));
-    expect(events).toMatchObject([{ type: 'skipped', events: 80 }]);
+    wire.push(0, event(91, { type: 'warning', message: 'a memory was not stored', source: 'storage' }, ''));
+    expect(events).toMatchObject([{ type: 'skipped', events: 80 }, { type: 'warning' }]);
     await vi.advanceTimersByTimeAsync(60_000);
     expect(wire.of('attach')).toHaveLength(1);
     await session.close();

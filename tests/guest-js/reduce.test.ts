@@ -279,10 +279,11 @@ describe('turns after each other', () => {
     expect(reduceTurn(second, text('late', 3))).toBe(second);
   });
 
-  test('what was skipped belongs to no turn', () => {
+  test('what was skipped or happens between turns belongs to none', () => {
     const skipped = event(9, { type: 'skipped', events: 5 }, 'u');
     const state = fold([started(1), text('a', 2)]);
     expect(reduceTurn(state, skipped)).toBe(state);
+    expect(reduceTurn(state, event(9, { type: 'warning', message: 'late', source: 'agent' }, ''))).toBe(state);
     const nothing = fold([skipped]);
     expect(nothing).toMatchObject({ turnId: 'u', status: 'completed', parts: [] });
     expect(reduceTurn(nothing, started(10, 'v'))).toMatchObject({ turnId: 'v', status: 'running' });

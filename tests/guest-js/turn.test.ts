@@ -81,6 +81,7 @@ describe('reading a turn', () => {
       status: 'completed',
       turnId: 't',
       isWhole: true,
+      stopReason: null,
       text: 'Done.',
       reasoning: 'hm',
       toolCalls: [

@@ -5,7 +5,6 @@ use std::num::NonZeroUsize;
 use async_trait::async_trait;
 use sqlx::postgres::PgRow;
 use sqlx::{PgPool, Row as _};
-use std::num::NonZeroUsize;
 use youyou_agent::{Memory, MemoryStorage, StorageError};
 
 use crate::events::{from_sql, to_sql};

@@ -4,7 +4,6 @@ use std::num::NonZeroUsize;
 
 use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
-use std::num::NonZeroUsize;
 use youyou_agent::{Memory, MemoryStorage, StorageError};
 
 use crate::events::{from_sql, to_sql};

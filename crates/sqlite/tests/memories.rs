@@ -149,7 +149,3 @@ async fn a_rare_word_counts_more_than_many_common_ones_and_the_newest_of_equals_
         20
     );
 }
-
-fn at_most(count: usize) -> std::num::NonZeroUsize {
-    std::num::NonZeroUsize::new(count).unwrap()
-}

@@ -67,10 +67,10 @@ impl Context {
     }
 
     /// Takes an event in place of the one with its index.
-    pub(crate) fn replace(&mut self, event: Arc<SessionEvent>) {
+    pub(crate) fn replace(&mut self, event: &Arc<SessionEvent>) {
         let mut events = self.events.iter_mut();
         if let Some(known) = events.find(|known| known.index == event.index) {
-            *known = event;
+            *known = Arc::clone(event);
             self.refold();
         }
     }

@@ -30,6 +30,8 @@ const KNOWN_SHARE: u64 = 30;
 const NOTICES: u64 = 64;
 /// Longest answer that is read, in bytes of text and reasoning.
 const ANSWER_LIMIT: usize = 1024 * 1024;
+/// Longest answer that is read at once, in bytes: as nearly all are.
+const SHORT_ANSWER: usize = 16 * 1024;
 
 /// A batch of conversation to extract memories from.
 pub(super) struct Extraction {
@@ -214,10 +216,15 @@ impl Extraction {
     }
 }
 
-/// Reads an answer on a thread where it may take its time, so that no timer waits for it.
+/// Reads an answer; a long one on a thread where it may take its time, so that no timer waits
+/// for it.
 async fn read(answer: String) -> Result<Vec<Proposal>, String> {
-    tokio::task::spawn_blocking(move || proposals::read(&answer))
-        .await
-        .map_err(|stopped| format!("the answer could not be read: {stopped}"))?
-        .ok_or_else(|| "the model's answer holds no list of memories".to_owned())
+    let proposals = if answer.len() <= SHORT_ANSWER {
+        proposals::read(&answer)
+    } else {
+        tokio::task::spawn_blocking(move || proposals::read(&answer))
+            .await
+            .map_err(|stopped| format!("the answer could not be read: {stopped}"))?
+    };
+    proposals.ok_or_else(|| "the model's answer holds no list of memories".to_owned())
 }

@@ -62,6 +62,18 @@ impl Fresh {
         self.give_way();
     }
 
+    /// Takes a changed event in place of the one with its index, if that is here.
+    pub(super) fn replace(&mut self, event: &Arc<SessionEvent>) {
+        let mut entries = self.entries.iter_mut();
+        if let Some(entry) = entries.find(|entry| entry.event.index == event.index) {
+            let changed = Entry::new(without_image_data(event));
+            self.bytes = self.bytes.saturating_sub(entry.bytes);
+            self.bytes = self.bytes.saturating_add(changed.bytes);
+            *entry = changed;
+            self.give_way();
+        }
+    }
+
     /// Forgets what is no part of the conversation any more.
     pub(super) fn rewind(&mut self, to: u64) {
         self.entries.retain(|entry| entry.event.index <= to);

@@ -4,6 +4,7 @@
 
 // Requirements: 5.7 Memory manager.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -24,6 +25,11 @@ use crate::agent::journal::guarded;
 use crate::agent::message::ContentBlock;
 use crate::agent::provider::Usage;
 use crate::agent::storage::{SessionEvent, SessionEventKind, SessionMetadata};
+use crate::agent::text;
+
+/// Longest memory in the system prompt, in characters. Those of the agent are far shorter; one
+/// that a caller stored could fill the window.
+const LONGEST_SHOWN: usize = 8_000;
 
 /// What a session remembers and has yet to remember. Only there with a memory storage.
 pub(crate) struct MemoryProgress {
@@ -114,6 +120,20 @@ impl MemoryProgress {
         }
         self.spoken |= event.is_message();
         self.fresh.push(event);
+    }
+
+    /// Takes a changed event in place of the one with its index, wherever that waits. An
+    /// extraction that runs already has read the old one.
+    pub(crate) fn replace(&mut self, event: &Arc<SessionEvent>) {
+        if let Some(first) = &mut self.first
+            && first.index == event.index
+        {
+            *first = without_image_data(event);
+        }
+        self.fresh.replace(event);
+        if let Some(checkpoint) = &mut self.running {
+            checkpoint.batch.events.replace(event);
+        }
     }
 
     /// Forgets what is no part of the conversation any more.
@@ -257,6 +277,11 @@ impl MemoryProgress {
                 && contents.insert(memory.content.trim().to_owned())
         });
         found.truncate(items.get());
+        for memory in &mut found {
+            if let Cow::Owned(cut) = text::excerpt(&memory.content, LONGEST_SHOWN) {
+                memory.content = cut;
+            }
+        }
         found
     }
 }

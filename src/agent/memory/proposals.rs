@@ -130,3 +130,44 @@ fn clean(text: &str) -> Option<String> {
     let blank = text.chars().all(|c| c.is_whitespace() || is_bad_control(c));
     (!blank).then(|| without_control_characters(text.to_owned()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LENGTH: usize = 1024 * 1024;
+
+    #[test]
+    fn an_answer_that_means_harm_is_read_in_linear_work() {
+        // X3: parsed from each place to the end, any of them would take minutes.
+        for piece in [
+            "[",
+            "{",
+            "[{",
+            "[1,",
+            "{\"a\":",
+            "[\"",
+            "[{\"content\":\"x\"},",
+            "{\"memories\":[",
+            "[\n",
+            "[{\"content\":\"[{",
+            "<think>[",
+        ] {
+            let answer = piece.repeat(LENGTH / piece.len());
+            assert_eq!(read(&answer), None, "{piece}");
+        }
+    }
+
+    #[test]
+    fn how_much_was_looked_at_is_known_for_values_and_errors() {
+        for (text, length) in [
+            ("[1, 2] and more", 6),
+            ("[1,\n 2\n] and more", 8),
+            ("[see", 2),
+            ("[1,\n\n  x", 8),
+            ("[1,\n2", 5),
+        ] {
+            assert_eq!(first_value(text).0, length, "{text}");
+        }
+    }
+}

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::ToolOutput;
 use super::dispatcher::Call;
 use super::output::admitted;
 use super::storable;
-use super::{ToolError, ToolOutput};
 use crate::agent::config::AgentConfig;
 use crate::agent::error::{AgentError, ErrorCode};
 use crate::agent::notes::Notes;
@@ -51,10 +51,10 @@ impl Outcome {
         (this, left_out)
     }
 
-    /// The error that a tool gave back.
-    pub(super) fn of_error(error: ToolError, config: &AgentConfig, duration: Duration) -> Self {
+    /// The message of the error that a tool gave back.
+    pub(super) fn of_error(message: String, config: &AgentConfig, duration: Duration) -> Self {
         // Cut before it is put together with the code, which copies it.
-        let message = admitted(error.message, config.tool_output_limit_bytes);
+        let message = admitted(message, config.tool_output_limit_bytes);
         Self::failed(&AgentError::tool_execution(message), config, duration)
     }
 

@@ -13,8 +13,8 @@ use super::dispatcher::{Call, Dispatcher};
 use super::inside::Marked;
 use super::outcome::Outcome;
 use super::set::Tool;
-use super::{ToolContext, ToolInput};
-use crate::agent::contain::Panicked;
+use super::{ToolContext, ToolInput, ToolOutput};
+use crate::agent::contain::{self, Panicked};
 use crate::agent::error::{AgentError, ErrorOrigin};
 
 /// How long a tool may go on after its time was up, before it is dropped. Delays nothing.
@@ -36,7 +36,7 @@ impl Dispatcher<'_> {
         let answered = tokio::time::timeout(limit, &mut task).await;
         let duration = began.elapsed();
         match answered {
-            Ok(Ok(Ok(output))) => {
+            Ok(Ok(Ok(Ok(output)))) => {
                 let (outcome, left_out) = Outcome::of(output, config, duration);
                 if let Some(reason) = left_out {
                     let message = format!(
@@ -47,13 +47,14 @@ impl Dispatcher<'_> {
                 }
                 outcome
             }
-            Ok(Ok(Err(error))) => Outcome::of_error(error, config, duration),
-            Ok(Err(stopped)) => {
-                let reason = match stopped.try_into_panic() {
-                    Ok(payload) => Panicked::from_payload(payload).to_string(),
-                    Err(_) => "it was stopped".to_owned(),
-                };
-                let message = format!("the tool \"{}\" failed: {reason}", tool.name);
+            Ok(Ok(Ok(Err(message)))) => Outcome::of_error(message, config, duration),
+            Ok(Ok(Err(panicked))) => {
+                let message = format!("the tool \"{}\" failed: {panicked}", tool.name);
+                Outcome::failed(&AgentError::tool_execution(message), config, duration)
+            }
+            // Only the end of the runtime stops a call whose handle is still held.
+            Ok(Err(_stopped)) => {
+                let message = format!("the tool \"{}\" failed: it was stopped", tool.name);
                 Outcome::failed(&AgentError::tool_execution(message), config, duration)
             }
             Err(_) => {
@@ -68,15 +69,16 @@ impl Dispatcher<'_> {
         }
     }
 
-    /// Starts the call in a task, so that a tool that blocks its thread or panics takes no other
-    /// call with it.
+    /// Starts the call in a task, so that a tool that blocks its thread takes no other call with
+    /// it. Gives its output, the message of its error, or its panic: nothing else of the tool's
+    /// leaves the place where a panic is contained.
     fn spawn(
         &self,
         call: &Call,
         tool: &Tool,
         arguments: &Arc<Value>,
         timed_out: &CancellationToken,
-    ) -> AbortOnDropHandle<Result<super::ToolOutput, super::ToolError>> {
+    ) -> AbortOnDropHandle<Result<Result<ToolOutput, String>, Panicked>> {
         // A child, so that a tool can fire only its own token.
         let cancel_requested = self.cancel.child_token();
         let context =
@@ -94,7 +96,10 @@ impl Dispatcher<'_> {
             gen_ai.tool.call.id = %call.call_id,
         );
         let marked = Marked::new(self.log.session_id(), &tool.name);
-        let running = marked.future(async move { (*handler).call(input, context).await });
+        let running = marked.future(contain::future(|| async move {
+            let called = (*handler).call(input, context).await;
+            called.map_err(|error| error.message)
+        }));
         AbortOnDropHandle::new(tokio::spawn(running.instrument(span)))
     }
 }

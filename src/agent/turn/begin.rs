@@ -16,6 +16,8 @@ use crate::agent::work::NewMessage;
 const TITLE_CHARS: usize = 40;
 /// Title of a session that starts with an image alone.
 const IMAGE_TITLE: &str = "Image";
+/// Told where a plugin changed a message that the storage does not let this process replace.
+const KEPT_AS_IT_WAS: &str = "a plugin changed the message, but the storage keeps it as another process wrote it; the change holds until the session is closed";
 
 impl TurnRun<'_> {
     /// Hooks, then the first write.
@@ -35,7 +37,7 @@ impl TurnRun<'_> {
         let prompt = skill
             .as_ref()
             .and_then(|name| skills.prompt(name, &content));
-        let mut kinds = std::mem::take(&mut self.work.pending);
+        let mut kinds = self.work.pending.clone();
         let title = self.opening(&mut kinds, &content);
         kinds.push(SessionEventKind::UserMessage {
             content,
@@ -69,17 +71,17 @@ impl TurnRun<'_> {
         let (index, mut content) = (said.index, said.content.to_vec());
         let skill = said.skill.map(str::to_owned);
         let changed = self.run_turn_start(&content, TurnOrigin::Retry).await?;
-        let rewritten = changed
-            .filter(|changed| *changed != content)
-            .and_then(|changed| self.work.context.rewritten(index, changed));
-        if let Some(SessionEventKind::UserMessage { content: new, .. }) =
-            rewritten.as_deref().map(|event| &event.kind)
-        {
-            content.clone_from(new);
+        let mut rewritten = None;
+        if let Some(changed) = changed.filter(|changed| *changed != content) {
+            content = changed;
+            rewritten = self.work.context.rewritten(index, content.clone());
         }
-        let mut kinds = std::mem::take(&mut self.work.pending);
         // What cut the last turn is left behind with its answer.
-        kinds.retain(|kind| !is_interruption(kind));
+        let waiting = self.work.pending.iter();
+        let mut kinds: Vec<_> = waiting
+            .filter(|kind| !is_interruption(kind))
+            .cloned()
+            .collect();
         let point = self.work.context.retry_point();
         let moves = point.filter(|point| self.work.context.goes_beyond(*point));
         if let Some(to) = moves {
@@ -93,8 +95,8 @@ impl TurnRun<'_> {
         if let Some(to) = moves {
             self.work.rewind(to);
         }
-        if let Some(event) = rewritten {
-            self.work.context.replace(event);
+        if let Some(event) = &rewritten {
+            self.work.replace(event);
         }
         for event in &events {
             self.work.push(event);
@@ -107,31 +109,40 @@ impl TurnRun<'_> {
         Ok(())
     }
 
-    /// Writes what the turn begins with, and a stored message that a handler changed. Where that fails only what waited before is kept,
-    /// for the next message: a message comes again with its user, and the rest is made anew.
+    /// Writes what the turn begins with, and the stored message if a handler changed it; with
+    /// them goes what waited for a message. Where that fails nothing has changed: what waited
+    /// still does, and the rest is made anew.
     async fn write_first(
         &mut self,
-        mut kinds: Vec<SessionEventKind>,
+        kinds: Vec<SessionEventKind>,
         rewritten: Option<Arc<SessionEvent>>,
     ) -> Result<Vec<Arc<SessionEvent>>, Ending> {
+        let journal = Arc::clone(&self.work.journal);
         let turn_id = self.log.turn_id();
-        let events = if kinds.is_empty() && rewritten.is_none() {
-            Vec::new()
-        } else {
-            match self
-                .work
-                .journal
-                .write_first(turn_id, kinds.clone(), rewritten, &self.cancel)
-                .await
-            {
-                Ok(events) => events,
-                Err(error) => {
-                    kinds.retain(|kind| !is_of_the_turn(kind));
-                    self.work.pending = kinds;
-                    return Err(Ending::Failed(error));
-                }
+        if kinds.is_empty() && rewritten.is_none() {
+            self.work.pending.clear();
+            self.began = true;
+            return Ok(Vec::new());
+        }
+        // A store that several processes share may keep what another one wrote as it is.
+        let foreign = rewritten.as_ref().filter(|event| !journal.wrote(event));
+        let without = foreign.map(|_| kinds.clone());
+        let mut written = journal
+            .write_first(turn_id, kinds, rewritten, &self.cancel)
+            .await;
+        if let Err(error) = &written
+            && error.is_storage_conflict()
+            && let Some(kinds) = without
+        {
+            written = journal
+                .write_first(turn_id, kinds, None, &self.cancel)
+                .await;
+            if written.is_ok() {
+                self.warn(vec![KEPT_AS_IT_WAS.to_owned()], ErrorOrigin::Storage);
             }
-        };
+        }
+        let events = written.map_err(Ending::Failed)?;
+        self.work.pending.clear();
         self.began = true;
         self.work.stored_model = Some(Arc::clone(&self.model.id));
         Ok(events)
@@ -251,19 +262,6 @@ impl TurnRun<'_> {
             self.work
                 .prepare(&self.session, &self.model, &self.dynamic_sections);
     }
-}
-
-/// Whether an event is the turn's own, and nothing that waited for it.
-fn is_of_the_turn(kind: &SessionEventKind) -> bool {
-    matches!(
-        kind,
-        SessionEventKind::UserMessage { .. }
-            | SessionEventKind::Metadata {
-                metadata: SessionMetadata::Created { .. }
-                    | SessionMetadata::ModelChanged { .. }
-                    | SessionMetadata::HeadMoved { .. }
-            }
-    )
 }
 
 fn is_interruption(kind: &SessionEventKind) -> bool {

@@ -92,6 +92,14 @@ impl SessionCore {
         }
     }
 
+    /// Takes a stored user message in place of the one with its index.
+    pub(crate) fn replace(&mut self, event: &Arc<SessionEvent>) {
+        self.context.replace(event);
+        if let Some(memory) = &mut self.memory {
+            memory.replace(event);
+        }
+    }
+
     /// Stores an event and takes it. Returns an error that is worth telling. Once `cancel` has
     /// fired, a write that hangs is not waited for.
     pub(crate) async fn record(

@@ -218,7 +218,3 @@ async fn a_user_who_may_not_create_schemas_uses_one_that_was_given() {
         .unwrap();
     assert!(sessions.load("s1").await.unwrap().is_some());
 }
-
-fn at_most(count: usize) -> std::num::NonZeroUsize {
-    std::num::NonZeroUsize::new(count).unwrap()
-}
