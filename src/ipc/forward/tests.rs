@@ -367,7 +367,7 @@ async fn what_happens_between_turns_or_was_skipped_is_no_turn_that_runs() {
         ..progress(2)
     })
     .unwrap();
-    tokio::time::sleep(Duration::from_secs(60)).await;
+    sleep(Duration::from_secs(60)).await;
     drop(feed);
     assert_eq!(forwarder.await.unwrap(), Ended::Complete);
     let expected = [timed_row("skipped", 1, 0), timed_row("toolProgress", 2, 0)];
