@@ -7,7 +7,8 @@ use std::time::Duration;
 use youyou_agent::ModelInfo;
 
 use crate::catalog::{self, Listing, State};
-use crate::keys::{Key, KeySource};
+use crate::http;
+use crate::keys::{self, Key, KeySource};
 use crate::vendor::{self, Vendor};
 use crate::wire::Protocol;
 
@@ -88,7 +89,7 @@ impl Endpoint {
     /// Azure OpenAI: `https://{resource}.openai.azure.com`. Models are named by
     /// [`model`](Self::model), with the names of their deployments.
     pub fn azure(id: impl Into<Arc<str>>, resource: impl AsRef<str>) -> Self {
-        let resource = crate::keys::bare(resource.as_ref()).trim_end_matches('/');
+        let resource = keys::bare(resource.as_ref()).trim_end_matches('/');
         let address = if resource.contains("/openai") {
             resource.to_owned()
         } else {
@@ -147,6 +148,48 @@ impl Endpoint {
     /// The ids of all vendors of the table, in the order in which they are offered.
     pub fn vendors() -> impl Iterator<Item = &'static str> {
         vendor::VENDORS.iter().map(|vendor| vendor.id)
+    }
+
+    /// Its provider's id.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Its name for people.
+    #[must_use]
+    pub fn display_name(&self) -> &str {
+        &self.name
+    }
+
+    /// Where requests go, to be shown: without a password or a query, which may hold a secret.
+    #[must_use]
+    pub fn shown_address(&self) -> String {
+        // What is no URL can be shown as it was written: it is corrected by looking at it.
+        http::base(&self.address, self.vendor.protocol).map_or_else(
+            || keys::bare(&self.address).to_owned(),
+            |base| http::shown(&base),
+        )
+    }
+
+    /// Whether it offers nothing without a key, as all vendors of the table do. Another server
+    /// may take a key, and is asked without one if there is none.
+    #[must_use]
+    pub fn needs_key(&self) -> bool {
+        self.is_known_vendor && !self.vendor.needs_no_key
+    }
+
+    /// The environment variables that may hold the key of a vendor of the table; the first that
+    /// is set counts. For an app that keeps them from the programs it starts, for instance.
+    #[must_use]
+    pub fn key_variables(&self) -> &'static [&'static str] {
+        self.vendor.key_variables
+    }
+
+    /// The environment variable that may name another address of a vendor of the table.
+    #[must_use]
+    pub fn address_variable(&self) -> Option<&'static str> {
+        self.vendor.address_variable
     }
 
     /// Gives it a name for people; until then it is its id.

@@ -98,6 +98,23 @@ impl Providers {
         self
     }
 
+    /// The servers, in the order in which they are offered: what a settings dialog shows.
+    ///
+    /// # Examples
+    /// ```
+    /// use youyou_agent_providers::Providers;
+    ///
+    /// let providers = Providers::with_keys(|_: &str| None).detect_local_servers();
+    /// let (with_key, without): (Vec<_>, Vec<_>) =
+    ///     providers.endpoints().partition(|server| server.needs_key());
+    /// assert_eq!(with_key[0].display_name(), "OpenAI");
+    /// assert_eq!(with_key[0].shown_address(), "https://api.openai.com/v1");
+    /// assert_eq!(without.last().map(|server| server.id()), Some("vllm"));
+    /// ```
+    pub fn endpoints(&self) -> impl Iterator<Item = &Endpoint> {
+        self.endpoints.iter()
+    }
+
     /// Looks for model servers on this computer while the app runs: Ollama (at `OLLAMA_HOST`,
     /// where it is set), LM Studio, llama.cpp and vLLM at their usual ports. Ids of their models
     /// carry the server's in front (`ollama:qwen3`).

@@ -16,11 +16,11 @@ pub fn run() -> Result<(), String> {
     let variable = |name: &str| std::env::var(name).ok();
     let folders = Folders::find(variable, IDENTIFIER)?;
     log::start(&folders.data, variable("YOUYOU_CHAT_LOG").as_deref());
-    let runtime = tauri::async_runtime::handle();
-    let backend = Arc::new(Backend::open(&folders, variable, Some(runtime.inner()))?);
+    let backend = Arc::new(Backend::open(&folders, variable)?);
 
-    let around = Arc::clone(&backend);
-    tauri::async_runtime::spawn(async move { around.look_around().await });
+    // Nobody waits for it: until it ends, the well-known models are offered.
+    let providers = backend.providers.clone();
+    tauri::async_runtime::spawn(async move { providers.refresh().await });
 
     tauri::Builder::default()
         .plugin(youyou_agent::init(backend.agent()))
@@ -31,6 +31,7 @@ pub fn run() -> Result<(), String> {
         .invoke_handler(tauri::generate_handler![
             commands::get_settings,
             commands::set_provider_key,
+            commands::test_provider,
             commands::set_workspace,
             commands::pick_workspace,
             commands::list_memories,

@@ -3,17 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tokio::runtime::Handle;
-use youyou_agent::{AgentBuilder, AgentConfig, ModelProvider};
+use youyou_agent::{AgentBuilder, AgentConfig};
+use youyou_agent_providers::Providers;
+use youyou_agent_sqlite::Sqlite;
 
+use crate::demo::{DEMO, DemoProvider};
 use crate::plugins::{AuditLog, SecretRedactor, Surroundings};
-use crate::providers::{
-    DEMO, DemoProvider, GenaiProvider, Line, LocalProvider, LocalServer, VENDORS,
-};
 use crate::settings::Settings;
-use crate::storage::{Database, SqliteMemories, SqliteSessions};
 use crate::workspace::Workspace;
-use crate::{skills, tools};
+use crate::{models, skills, tools};
 
 /// Where the app keeps its things.
 #[derive(Debug, Clone)]
@@ -55,59 +53,33 @@ pub struct Backend {
     pub settings: Arc<Settings>,
     /// The folder that tools are confined to.
     pub workspace: Workspace,
-    /// What is remembered.
-    pub memories: SqliteMemories,
-    /// The vendors that take a key.
-    pub vendors: Vec<Arc<GenaiProvider>>,
-    /// The servers on this computer.
-    pub servers: Vec<LocalProvider>,
-    sessions: SqliteSessions,
+    /// The model servers.
+    pub providers: Providers,
+    /// Sessions and memories.
+    pub database: Sqlite,
     audit: PathBuf,
 }
 
 impl Backend {
-    /// Opens settings and storage and makes the providers. `runtime` is where local servers
-    /// are looked for.
+    /// Opens settings and storage. `variable` looks up an environment variable.
     ///
     /// # Errors
     /// What cannot be opened, and what to do about it.
     pub fn open(
         folders: &Folders,
         variable: impl Fn(&str) -> Option<String>,
-        runtime: Option<&Handle>,
     ) -> Result<Self, String> {
         let settings = Arc::new(Settings::load(&folders.config, &variable)?);
         let database =
-            Database::open(&folders.data.join("chat.sqlite")).map_err(|error| error.message)?;
+            Sqlite::open(folders.data.join("chat.sqlite")).map_err(|error| error.message)?;
         let fallback = folders.data.join("workspace");
         welcome(&fallback)
             .map_err(|error| format!("{} cannot be made: {error}", fallback.display()))?;
 
-        let net = Line::to_the_net()?;
-        let vendors = VENDORS.iter().map(|vendor| {
-            Arc::new(GenaiProvider::new(
-                vendor,
-                Arc::clone(&settings),
-                net.clone(),
-            ))
-        });
-        let here = Line::on_this_computer()?;
-        let servers = LocalServer::well_known().into_iter().map(|mut server| {
-            // A server elsewhere: `"endpoints": { "llamacpp": "http://192.168.1.5:8080" }`.
-            let address = settings
-                .endpoint(server.id)
-                .or_else(|| variable(server.address_variable));
-            if let Some(address) = address {
-                server.address = address.trim_end_matches('/').to_owned();
-            }
-            LocalProvider::new(server, here.clone(), runtime.cloned())
-        });
         Ok(Self {
-            vendors: vendors.collect(),
-            servers: servers.collect(),
+            providers: models::providers(&settings, variable),
+            database,
             workspace: Workspace::new(Arc::clone(&settings), fallback),
-            memories: SqliteMemories::new(database.clone()),
-            sessions: SqliteSessions::new(database),
             audit: folders.data.join("audit.log"),
             settings,
         })
@@ -116,33 +88,19 @@ impl Backend {
     /// Everything the agent is built from.
     #[must_use]
     pub fn agent(&self) -> AgentBuilder {
-        let vendors = self.vendors.iter();
-        let vendors = vendors.map(|vendor| Arc::clone(vendor) as Arc<dyn ModelProvider>);
-        let mut agent = AgentBuilder::new(config()).providers(vendors);
-        for server in &self.servers {
-            agent = agent.provider(server.clone());
-        }
-        for tool in tools::all(&self.workspace) {
-            agent = agent.shared_tool(tool);
-        }
+        let mut agent = AgentBuilder::new(config())
+            .providers(&self.providers)
+            .provider(DemoProvider)
+            .tools(tools::all(&self.workspace));
         for skill in skills::all() {
             agent = agent.skill(skill);
         }
         agent
-            .provider(DemoProvider)
             .plugin(AuditLog::new(self.audit.clone()))
             .plugin(SecretRedactor::new(Arc::clone(&self.settings)))
             .plugin(Surroundings::new(self.workspace.clone()))
-            .session_storage(self.sessions.clone())
-            .memory_storage(self.memories.clone())
-    }
-
-    /// Asks all vendors and local servers what they have. Nobody waits for it.
-    pub async fn look_around(&self) {
-        let vendors =
-            futures_util::future::join_all(self.vendors.iter().map(|vendor| vendor.discover()));
-        let servers = futures_util::future::join_all(self.servers.iter().map(LocalProvider::look));
-        futures_util::future::join(vendors, servers).await;
+            .session_storage(self.database.sessions())
+            .memory_storage(self.database.memories())
     }
 }
 

@@ -35,10 +35,11 @@ pub(crate) struct SettingsView {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ProviderView {
-    id: &'static str,
-    display_name: &'static str,
+    id: String,
+    display_name: String,
     has_key: bool,
     needs_key: bool,
+    /// Where requests go; absent for the demo, which sends none.
     endpoint: Option<String>,
 }
 
@@ -54,37 +55,22 @@ pub(crate) struct MemoryView {
 
 #[tauri::command]
 pub(crate) async fn get_settings(backend: Shared<'_>) -> Result<SettingsView, AgentError> {
-    let vendors = backend
-        .vendors
-        .iter()
-        .map(|provider| provider.vendor())
-        .map(|vendor| ProviderView {
-            id: vendor.id,
-            display_name: vendor.name,
-            has_key: backend.settings.key(vendor.id).is_some(),
-            needs_key: true,
-            endpoint: backend.settings.endpoint(vendor.id),
-        });
-    let servers = backend
-        .servers
-        .iter()
-        .map(|provider| provider.server())
-        .map(|server| ProviderView {
-            id: server.id,
-            display_name: server.name,
-            has_key: false,
-            needs_key: false,
-            endpoint: Some(server.address.clone()),
-        });
+    let servers = backend.providers.endpoints().map(|server| ProviderView {
+        id: server.id().to_owned(),
+        display_name: server.display_name().to_owned(),
+        has_key: backend.settings.key(server.id()).is_some(),
+        needs_key: server.needs_key(),
+        endpoint: Some(server.shown_address()),
+    });
     let demo = ProviderView {
-        id: "demo",
-        display_name: "Offline demo (not an AI)",
+        id: "demo".to_owned(),
+        display_name: "Offline demo (not an AI)".to_owned(),
         has_key: false,
         needs_key: false,
         endpoint: None,
     };
     Ok(SettingsView {
-        providers: vendors.chain(servers).chain([demo]).collect(),
+        providers: servers.chain([demo]).collect(),
         workspace: backend.workspace.folder().display().to_string(),
         demo: true,
     })
@@ -96,23 +82,32 @@ pub(crate) async fn set_provider_key(
     provider_id: String,
     key: String,
 ) -> Result<(), AgentError> {
-    let vendor = backend
-        .vendors
-        .iter()
-        .find(|provider| provider.vendor().id == provider_id);
-    let provider = vendor.ok_or_else(|| {
-        AgentError::invalid_input(format!(
+    let mut servers = backend.providers.endpoints();
+    if !servers.any(|server| server.id() == provider_id && server.needs_key()) {
+        return Err(AgentError::invalid_input(format!(
             "there is no provider \"{provider_id}\" that takes a key"
-        ))
-    })?;
+        )));
+    }
     backend
         .settings
         .set_key(&provider_id, &key)
         .map_err(AgentError::invalid_input)?;
     // The well-known models are there at once; the vendor's own list follows.
-    let provider = Arc::clone(provider);
-    tauri::async_runtime::spawn(async move { provider.discover().await });
+    let providers = backend.providers.clone();
+    tauri::async_runtime::spawn(async move { providers.check(&provider_id).await });
     Ok(())
+}
+
+/// Asks a provider whether its key and its address work; returns how many models it offers.
+#[tauri::command]
+pub(crate) async fn test_provider(
+    backend: Shared<'_>,
+    provider_id: String,
+) -> Result<usize, AgentError> {
+    let models = backend.providers.check(&provider_id).await;
+    models
+        .map(|models| models.len())
+        .map_err(|error| AgentError::provider(&provider_id, &error))
 }
 
 #[tauri::command]
@@ -136,7 +131,8 @@ pub(crate) async fn pick_workspace(app: AppHandle) -> Result<Option<String>, Age
 #[tauri::command]
 pub(crate) async fn list_memories(backend: Shared<'_>) -> Result<Vec<MemoryView>, AgentError> {
     let memories = backend
-        .memories
+        .database
+        .memories()
         .load(NAMESPACE)
         .await
         .map_err(|error| failed("reading the memories", &error))?;
@@ -153,7 +149,8 @@ pub(crate) async fn list_memories(backend: Shared<'_>) -> Result<Vec<MemoryView>
 pub(crate) async fn delete_memory(backend: Shared<'_>, id: String) -> Result<(), AgentError> {
     // A memory that is gone already is what was wanted.
     backend
-        .memories
+        .database
+        .memories()
         .delete(NAMESPACE, &id)
         .await
         .map(drop)

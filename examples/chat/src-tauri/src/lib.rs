@@ -2,8 +2,7 @@
 //!
 //! # Layout
 //! - `backend`: what is registered, in one place; begin here
-//! - `providers`: vendors with a key, local servers, the offline demo
-//! - `storage`: sessions and memories in one SQLite file
+//! - `models`, `demo`: the model servers that are asked, and the offline demo
 //! - `tools`, `workspace`: what the model can do, and the folder it can do it in
 //! - `plugins`, `skills`: hooks and prompts
 //! - `settings`: keys and choices of the user
@@ -12,13 +11,13 @@
 mod app;
 pub mod backend;
 mod commands;
+pub mod demo;
 mod log;
+pub mod models;
 mod navigation;
 pub mod plugins;
-pub mod providers;
 pub mod settings;
 pub mod skills;
-pub mod storage;
 pub mod tools;
 pub mod workspace;
 

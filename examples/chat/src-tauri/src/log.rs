@@ -18,9 +18,7 @@ pub(crate) fn start(folder: &Path, wanted: Option<&str>) {
                 .with_default(LevelFilter::WARN)
                 .with_target("youyou_agent", LevelFilter::INFO)
                 .with_target("youyou_chat", LevelFilter::INFO)
-        })
-        // genai logs the bodies of answers it does not understand.
-        .with_target("genai", LevelFilter::OFF);
+        });
     let terminal = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
     // Each start begins a new file: the log is for the last run.
     let file =

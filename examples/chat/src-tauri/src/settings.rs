@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-use crate::providers::VENDORS;
+use crate::models;
 
 /// A secret that cannot be printed by accident.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,6 +17,12 @@ use crate::providers::VENDORS;
 pub struct Secret(String);
 
 impl Secret {
+    /// A secret as people paste it and files hold it: with blanks or quotes around it.
+    fn new(written: &str) -> Self {
+        let bare = written.trim().trim_matches(['"', '\'', '`']).trim();
+        Self(bare.to_owned())
+    }
+
     /// The secret itself, for the one place that sends it.
     #[must_use]
     pub fn reveal(&self) -> &str {
@@ -67,14 +73,17 @@ impl Settings {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Stored::default(),
             Err(error) => return Err(format!("{} cannot be read: {error}", path.display())),
         };
-        let environment = VENDORS.iter().filter_map(|vendor| {
-            let key = variable(vendor.key_variable)?;
-            let key = key.trim();
-            (!key.is_empty()).then(|| (vendor.id, Secret(key.to_owned())))
-        });
+        let mut environment = BTreeMap::new();
+        for (vendor, name) in models::key_variables() {
+            let key = variable(name).map(|key| Secret::new(&key));
+            if let Some(key) = key.filter(|key| !key.0.is_empty()) {
+                // Of several variables of a vendor, the first counts.
+                environment.entry(vendor).or_insert(key);
+            }
+        }
         Ok(Self {
             path,
-            environment: environment.collect(),
+            environment,
             stored: Mutex::new(stored),
         })
     }
@@ -86,15 +95,18 @@ impl Settings {
         entered.or_else(|| self.environment.get(provider_id).cloned())
     }
 
-    /// The endpoint the user set instead of the vendor's own, ending with a slash.
+    /// All keys, of whatever provider: entered ones and the environment's.
     #[must_use]
-    pub fn endpoint(&self, provider_id: &str) -> Option<String> {
-        let endpoint = self.stored().endpoints.get(provider_id).cloned()?;
-        Some(if endpoint.ends_with('/') {
-            endpoint
-        } else {
-            format!("{endpoint}/")
-        })
+    pub fn keys(&self) -> Vec<Secret> {
+        let entered: Vec<Secret> = self.stored().keys.values().cloned().collect();
+        let environment = self.environment.values().cloned();
+        entered.into_iter().chain(environment).collect()
+    }
+
+    /// The addresses the user set, by provider: `"endpoints": { "ollama": "http://box:11434" }`.
+    #[must_use]
+    pub fn endpoints(&self) -> BTreeMap<String, String> {
+        self.stored().endpoints.clone()
     }
 
     /// The folder tools are confined to, if one was chosen.
@@ -108,8 +120,9 @@ impl Settings {
     /// # Errors
     /// Why the file could not be written; then nothing has changed.
     pub fn set_key(&self, provider_id: &str, key: &str) -> Result<(), String> {
-        let key = key.trim();
+        let key = Secret::new(key);
         if key
+            .0
             .chars()
             .any(|c| c.is_whitespace() || c.is_control() || !c.is_ascii())
         {
@@ -118,12 +131,10 @@ impl Settings {
             );
         }
         self.change(|stored| {
-            if key.is_empty() {
+            if key.0.is_empty() {
                 stored.keys.remove(provider_id);
             } else {
-                stored
-                    .keys
-                    .insert(provider_id.to_owned(), Secret(key.to_owned()));
+                stored.keys.insert(provider_id.to_owned(), key);
             }
         })
     }
@@ -190,7 +201,7 @@ mod tests {
     fn a_key_is_kept_over_a_restart_and_removed_by_an_empty_one() {
         let folder = tempfile::tempdir().unwrap();
         empty(folder.path())
-            .set_key("openai", &format!(" {KEY}\n"))
+            .set_key("openai", &format!(" \"{KEY}\"\n"))
             .unwrap();
         let again = empty(folder.path());
         assert_eq!(again.key("openai").unwrap().reveal(), KEY);
@@ -221,6 +232,12 @@ mod tests {
         settings.set_key("anthropic", "entered").unwrap();
         assert_eq!(settings.key("anthropic").unwrap().reveal(), "entered");
         assert_eq!(settings.key("gemini"), None);
+        let all: Vec<String> = settings
+            .keys()
+            .iter()
+            .map(|key| key.reveal().to_owned())
+            .collect();
+        assert_eq!(all, ["entered", "from-environment"]);
     }
 
     #[cfg(unix)]

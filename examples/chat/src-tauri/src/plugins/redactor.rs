@@ -6,7 +6,6 @@ use async_trait::async_trait;
 use regex::Regex;
 use youyou_agent::{AfterToolUse, HookOutcome, HookRegistry, OnFault, Plugin, PluginError, Tap};
 
-use crate::providers::VENDORS;
 use crate::settings::Settings;
 
 const BLACK: &str = "[secret removed]";
@@ -76,7 +75,7 @@ impl Plugin for SecretRedactor {
 /// The output without secrets, or `None` if there was none in it.
 fn redact(secrets: &Regex, settings: &Settings, output: &str) -> Option<String> {
     let mut redacted = secrets.replace_all(output, BLACK).into_owned();
-    for key in VENDORS.iter().filter_map(|vendor| settings.key(vendor.id)) {
+    for key in settings.keys() {
         // A very short key would black out half of every text.
         if key.reveal().len() >= 8 {
             redacted = redacted.replace(key.reveal(), BLACK);

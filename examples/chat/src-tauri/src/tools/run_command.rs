@@ -14,7 +14,7 @@ use tokio::process::{Child, Command};
 use tokio::sync::mpsc;
 use youyou_agent::{ToolContext, ToolError, ToolHandler, ToolOutput, tool};
 
-use crate::providers::VENDORS;
+use crate::models;
 use crate::workspace::Workspace;
 
 /// What is kept of the output: the beginning and the end.
@@ -112,8 +112,8 @@ fn shell(command: &str) -> Command {
     #[cfg(unix)]
     shell.process_group(0);
     // Keys are the app's, not the model's.
-    for vendor in &VENDORS {
-        shell.env_remove(vendor.key_variable);
+    for (_, variable) in models::key_variables() {
+        shell.env_remove(variable);
     }
     shell
 }

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use youyou_agent::SessionStorage;
 use youyou_agent::testing::{at, session_created, user_message};
-use youyou_chat::storage::{Database, SqliteSessions};
+use youyou_agent_sqlite::Sqlite;
 
 const PLACE: &str = "YOUYOU_CHAT_CRASH_BATCHES";
 
@@ -25,7 +25,7 @@ fn writer() {
         return;
     };
     runtime().block_on(async {
-        let sessions = SqliteSessions::new(Database::open(Path::new(&place)).unwrap());
+        let sessions = Sqlite::open(Path::new(&place)).unwrap().sessions();
         let from = sessions
             .load("s")
             .await
@@ -49,7 +49,7 @@ fn a_killed_process_loses_nothing_it_was_told_is_stored_and_leaves_no_half_batch
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().join("chat.sqlite");
     let first = runtime().block_on(async {
-        let sessions = SqliteSessions::new(Database::open(&place).unwrap());
+        let sessions = Sqlite::open(&place).unwrap().sessions();
         sessions
             .append(
                 "s",
@@ -81,7 +81,7 @@ fn a_killed_process_loses_nothing_it_was_told_is_stored_and_leaves_no_half_batch
         child.wait().unwrap();
         let (promised, _) = last.unwrap();
         runtime().block_on(async {
-            let sessions = SqliteSessions::new(Database::open(&place).unwrap());
+            let sessions = Sqlite::open(&place).unwrap().sessions();
             let log = sessions.load("s").await.unwrap().unwrap();
             assert_eq!(log.unreadable, 0);
             assert!(

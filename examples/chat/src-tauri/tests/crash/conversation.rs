@@ -17,7 +17,7 @@ use youyou_agent::{
     Agent, AgentBuilder, AgentConfig, Capabilities, ChatRequest, ChatStream, ContentBlock, Message,
     ModelInfo, ModelProvider, ProviderError, ToolContext, ToolError, UserOrigin, tool,
 };
-use youyou_chat::storage::{Database, SqliteSessions};
+use youyou_agent_sqlite::{Sqlite, SqliteSessions};
 
 /// Small, so that compactions are killed, too.
 const WINDOW: u32 = 3_000;
@@ -46,7 +46,7 @@ pub(crate) fn tool_file(folder: &Path) -> PathBuf {
 }
 
 pub(crate) fn sessions(folder: &Path) -> SqliteSessions {
-    SqliteSessions::new(Database::open(&folder.join("chat.sqlite")).unwrap())
+    Sqlite::open(folder.join("chat.sqlite")).unwrap().sessions()
 }
 
 pub(crate) async fn agent(folder: &Path) -> Agent {

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use youyou_agent::{Messages, PromptBlock, ToolResultMessage, ToolSpec};
+use youyou_agent::{PromptBlock, ToolResultMessage, ToolSpec};
 
 use super::*;
 
@@ -20,21 +20,15 @@ fn request(messages: Vec<Message>) -> ChatRequest {
         "search_files",
         "write_file",
     ];
-    ChatRequest {
-        model_id: DEMO.into(),
-        system: Arc::new([]),
-        messages: messages.into_iter().collect::<Messages>(),
-        tools: names
-            .map(|name| ToolSpec {
-                name: name.into(),
-                description: String::new(),
-                parameters: json!({}),
-            })
-            .into(),
-        temperature: None,
-        max_tokens: None,
-        reasoning_effort: None,
-    }
+    let mut request = ChatRequest::new(DEMO, messages);
+    request.tools = names
+        .map(|name| ToolSpec {
+            name: name.into(),
+            description: String::new(),
+            parameters: json!({}),
+        })
+        .into();
+    request
 }
 
 /// What is said, without the pauses.
@@ -51,7 +45,7 @@ fn text_of(events: &[ChatEvent]) -> String {
     events
         .iter()
         .filter_map(|event| match event {
-            ChatEvent::TextDelta { text } => Some(text.as_str()),
+            ChatEvent::TextDelta { text, .. } => Some(text.as_str()),
             _ => None,
         })
         .collect()
@@ -128,6 +122,12 @@ fn requests_are_understood_in_both_languages() {
         ("flood 5000", Wish::Flood(5_000)),
         ("Flood 100001", Wish::Flood(100_000)),
         ("flood everything", Wish::Other),
+        ("cut", Wish::End(StopReason::Length)),
+        ("截断", Wish::End(StopReason::Length)),
+        ("filter", Wish::End(StopReason::ContentFilter)),
+        ("拒绝。", Wish::End(StopReason::Refusal)),
+        ("Go on.", Wish::GoOn),
+        ("请继续。", Wish::GoOn),
         ("error", Wish::Error),
         ("报错", Wish::Error),
         ("overflow", Wish::Overflow),
@@ -154,11 +154,7 @@ fn two_files_are_read_in_one_response() {
     assert_eq!(calls.len(), 2);
     assert!(matches!(
         events.last(),
-        Some(ChatEvent::Done {
-            stop_reason: Some(StopReason::ToolUse),
-            usage: Some(_),
-            ..
-        })
+        Some(ChatEvent::Done(completion)) if completion.usage.is_some()
     ));
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use youyou_agent::ToolResultMessage;
+use youyou_agent::{StopReason, ToolResultMessage};
 
 /// Longest part of a tool's output that an answer quotes, in characters.
 const QUOTE: usize = 1_500;
@@ -60,6 +60,7 @@ pub(super) fn help(language: Language, images: usize, files: usize) -> String {
          - `run echo hello`\n\
          - `long answer` to watch reasoning and a long text stream by\n\
          - `error` and `overflow` to see how failures look\n\
+         - `cut`, `filter` and `refuse` to see answers that do not end by themselves\n\
          - `remember that I like tea`, then close the chat and open the memory panel\n\n\
          For real answers, add a key in the settings or start Ollama, LM Studio or llama.cpp.",
         "下面这些请求会真正调用应用的工具：\n\n\
@@ -70,6 +71,7 @@ pub(super) fn help(language: Language, images: usize, files: usize) -> String {
          - `运行 echo hello`\n\
          - `长回答`：观看推理过程和长文本的流式输出\n\
          - `错误` 和 `溢出`：看看失败时的样子\n\
+         - `截断`、`过滤` 和 `拒绝`：看看没有正常结束的回答\n\
          - `记住我喜欢喝茶`，然后关闭会话并打开记忆面板\n\n\
          想要真正的回答，请在设置中添加密钥，或启动 Ollama、LM Studio 或 llama.cpp。",
     )
@@ -172,6 +174,32 @@ pub(super) fn error(language: Language) -> String {
         "this failure was asked for: the demo pretends that its server had an accident. Try again, or ask \
          for something else",
         "这是你要求的失败：演示假装服务器出了故障。请重试，或换个请求",
+    )
+}
+
+/// An answer that ends for a reason of its own.
+pub(super) fn ending(language: Language, reason: StopReason) -> String {
+    match reason {
+        StopReason::Length => language.pick(
+            "This answer was to be cut: the demo pretends that the limit of its length was reached in the \
+             middle of a",
+            "这是你要求的截断：演示假装回答的长度达到了上限，于是它停在一句话的",
+        ),
+        StopReason::Refusal => language.pick(
+            "A refusal was asked for: the demo pretends that it does not want to answer.",
+            "这是你要求的拒绝：演示假装不愿意回答。",
+        ),
+        _ => language.pick(
+            "A filter was asked for: the demo pretends that one stopped it before the",
+            "这是你要求的过滤：演示假装过滤器让它停在了",
+        ),
+    }
+}
+
+pub(super) fn going_on(language: Language) -> String {
+    language.pick(
+        "sentence. Here it ends: a real model goes on where its answer was cut.",
+        "中间。现在说完了：真正的模型会从被截断的地方继续。",
     )
 }
 

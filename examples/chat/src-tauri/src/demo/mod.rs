@@ -14,7 +14,7 @@ use futures_util::stream;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use youyou_agent::{
-    AssistantMessage, AssistantPart, Capabilities, ChatEvent, ChatRequest, ChatStream,
+    AssistantMessage, AssistantPart, Capabilities, ChatEvent, ChatRequest, ChatStream, Completion,
     ContentBlock, Message, ModelInfo, ModelProvider, ProviderError, ProviderErrorKind, StopReason,
     Usage, UserMessage, UserOrigin,
 };
@@ -110,7 +110,7 @@ impl ModelProvider for DemoProvider {
             if !pause.is_zero() {
                 tokio::time::sleep(pause).await;
             }
-            Some((event, beats))
+            Some((Ok(event), beats))
         });
         Ok(Box::pin(spoken))
     }
@@ -155,6 +155,11 @@ fn answer(request: &ChatRequest, input: u64) -> Result<Beats, ProviderError> {
             let text = "abcdefghi ".chars().cycle().take(count).collect();
             vec![Say::Text(text, AT_ONCE)]
         }
+        Wish::End(stop) => vec![
+            Say::Text(texts::ending(language, stop), QUICK),
+            Say::End(stop),
+        ],
+        Wish::GoOn => vec![Say::Text(texts::going_on(language), QUICK)],
         Wish::Error => {
             return Err(ProviderError::new(
                 ProviderErrorKind::Other,
@@ -183,12 +188,15 @@ enum Say {
     Reasoning(String, Pace),
     Text(String, Pace),
     Call(&'static str, Value),
+    /// The answer ends for another reason than being finished.
+    End(StopReason),
 }
 
 fn speak(parts: &[Say], input: u64) -> Beats {
     let mut beats = Beats::new();
     let mut output = 0;
     let mut calls = 0;
+    let mut stop = StopReason::EndTurn;
     for part in parts {
         match part {
             Say::Reasoning(text, pace) => {
@@ -209,24 +217,13 @@ fn speak(parts: &[Say], input: u64) -> Beats {
                 let call = ChatEvent::tool_call(format!("demo_{calls}"), *tool, arguments);
                 beats.push((call, QUICK.pause));
             }
+            Say::End(reason) => stop = *reason,
         }
     }
-    let usage = Usage {
-        input_tokens: Some(input),
-        output_tokens: Some(output),
-        ..Usage::default()
-    };
-    let stop = if calls > 0 {
-        StopReason::ToolUse
-    } else {
-        StopReason::EndTurn
-    };
-    let done = ChatEvent::Done {
-        usage: Some(usage),
-        stop_reason: Some(stop),
-        provider_data: None,
-    };
-    beats.push((done, Duration::ZERO));
+    let end = Completion::new()
+        .with_usage(Usage::new(input, output))
+        .with_stop_reason(stop);
+    beats.push((ChatEvent::Done(end), Duration::ZERO));
     beats
 }
 
@@ -268,9 +265,9 @@ impl<'a> Heard<'a> {
                 Message::User(user) => match user.origin {
                     UserOrigin::Skill => heard.skill = true,
                     UserOrigin::Summary => heard.compacted = true,
-                    UserOrigin::Input => {}
+                    _ => {}
                 },
-                Message::ToolResult(_) | Message::Assistant(_) | Message::System(_) => {}
+                _ => {}
             }
         }
         heard
@@ -301,6 +298,7 @@ impl<'a> Heard<'a> {
                 }
                 ContentBlock::Image { .. } => self.images += 1,
                 ContentBlock::File { .. } => self.files += 1,
+                _ => {}
             }
         }
     }

@@ -1,6 +1,7 @@
 //! What the demo understands of a message: a handful of requests, in English and Chinese.
 
 use serde_json::{Value, json};
+use youyou_agent::StopReason;
 
 /// What a message asks for.
 #[derive(Debug, Clone, PartialEq)]
@@ -13,6 +14,10 @@ pub(super) enum Wish {
     LongAnswer,
     /// So many deltas of one character, as fast as they go.
     Flood(usize),
+    /// An answer that ends for this reason.
+    End(StopReason),
+    /// The rest of an answer that was cut.
+    GoOn,
     Error,
     Overflow,
     Remember,
@@ -52,6 +57,10 @@ impl Wish {
                 return Self::Overflow;
             }
             "long" | "长" => return Self::LongAnswer,
+            "cut" | "cut off" | "截断" => return Self::End(StopReason::Length),
+            "filter" | "过滤" => return Self::End(StopReason::ContentFilter),
+            "refuse" | "拒绝" => return Self::End(StopReason::Refusal),
+            "go on" | "继续" | "请继续" => return Self::GoOn,
             _ => {}
         }
         for (verbs, wish) in VERBS {
