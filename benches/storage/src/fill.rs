@@ -3,7 +3,7 @@
 use youyou_agent::testing::{assistant_message, memory, session_created, text_part, user_message};
 use youyou_agent::{Memory, MemoryStorage as _, SessionStorage as _};
 
-use crate::storage::{SqliteMemories, SqliteSessions};
+use youyou_agent_sqlite::{SqliteMemories, SqliteSessions};
 
 /// The session that is resumed.
 pub(crate) const LONG_SESSION: &str = "long";

@@ -1,12 +1,8 @@
-//! The SQLite storage of the chat app under years of data: resuming a session of 10,000
+//! The SQLite storage under years of data: resuming a session of 10,000
 //! messages, the first page of 10,000 sessions, searches among 20,000 memories.
 //!
 //! Prints one line of JSON per operation, times in milliseconds. The file lies in the
 //! temporary folder and is read from the system's cache, as that of an app in use is.
-
-// The storage alone: its crate would bring all of Tauri.
-#[path = "../../../examples/chat/src-tauri/src/storage/mod.rs"]
-mod storage;
 
 mod fill;
 
@@ -21,7 +17,7 @@ use youyou_agent::{
 };
 
 use fill::{LONG_SESSION, MEMORIES, MESSAGES, NAMESPACE, SESSIONS};
-use storage::{Database, SqliteMemories, SqliteSessions};
+use youyou_agent_sqlite::{Sqlite, SqliteMemories, SqliteSessions};
 
 /// What the sidebar of the app asks for.
 const PAGE: usize = 50;
@@ -45,9 +41,9 @@ const QUERIES: [(&str, &str); 3] = [
 fn main() {
     let runtime = Runtime::new().expect("a runtime");
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let database = Database::open(&folder.path().join("chat.sqlite")).expect("a database");
-    let sessions = SqliteSessions::new(database.clone());
-    let memories = SqliteMemories::new(database);
+    let database = Sqlite::open(folder.path().join("chat.sqlite")).expect("a database");
+    let sessions = database.sessions();
+    let memories = database.memories();
     runtime.block_on(async {
         fill::sessions(&sessions).await;
         fill::memories(&memories).await;

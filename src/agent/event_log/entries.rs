@@ -20,10 +20,6 @@ pub(super) struct Entries {
 }
 
 #[derive(Debug)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "an entry is made once and seldom moved; a box would be one more allocation per event"
-)]
 pub(super) enum Entry {
     Event(AgentEvent),
     Deltas(Deltas),

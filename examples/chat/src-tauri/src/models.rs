@@ -8,10 +8,7 @@ use crate::settings::Settings;
 
 /// All model servers, each with its key and its address from the settings, else from the
 /// environment. `variable` looks up an environment variable.
-pub fn providers(
-    settings: &Arc<Settings>,
-    variable: impl Fn(&str) -> Option<String>,
-) -> Providers {
+pub fn providers(settings: &Arc<Settings>, variable: impl Fn(&str) -> Option<String>) -> Providers {
     let keys = Arc::clone(settings);
     let keys = move |id: &str| keys.key(id).map(|key| key.reveal().to_owned());
     let usual = Providers::with_keys(keys).detect_local_servers();

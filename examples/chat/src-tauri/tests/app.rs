@@ -27,7 +27,7 @@ fn open(folder: &Path) -> Backend {
         name.starts_with("YOUYOU_CHAT_")
             .then(|| "http://127.0.0.1:9".to_owned())
     };
-    Backend::open(&folders, nowhere, None).unwrap()
+    Backend::open(&folders, nowhere).unwrap()
 }
 
 async fn start(folder: &Path) -> (Backend, Agent, Session) {
@@ -141,7 +141,7 @@ async fn what_was_to_be_remembered_is_there_after_the_session() {
     let (backend, _agent, session) = start(folder.path()).await;
     say(&session, "remember that I drink green tea").await;
     session.close().await.unwrap();
-    let memories = backend.memories.load("").await.unwrap();
+    let memories = backend.database.memories().load("").await.unwrap();
     assert_eq!(memories.len(), 1, "{memories:?}");
     assert_eq!(memories[0].content, "I drink green tea");
 }
@@ -264,6 +264,7 @@ async fn every_skill_finds_its_tools_and_every_event_is_kept_in_order() {
             SessionEventKind::ToolResult { .. } => "result",
             SessionEventKind::SystemMessage { .. } => "system",
             SessionEventKind::Metadata { .. } => "metadata",
+            _ => "unknown",
         })
         .filter(|kind| *kind != "metadata")
         .collect();

@@ -1,6 +1,7 @@
 //! The storage alone: batches are there whole, or not at all.
 
 use std::io::{BufRead, BufReader, Write as _};
+use std::num::NonZeroUsize;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -96,7 +97,7 @@ fn a_killed_process_loses_nothing_it_was_told_is_stored_and_leaves_no_half_batch
                 .zip(0..)
                 .find(|(event, index)| event.index != *index);
             assert_eq!(gap, None);
-            let listed = sessions.list(None, 10).await.unwrap();
+            let listed = sessions.list(None, NonZeroUsize::MIN).await.unwrap();
             assert_eq!(
                 listed.sessions[0].message_count as usize,
                 log.events.len() - 1

@@ -111,7 +111,7 @@ fn steps(request: &ChatRequest) -> Vec<Step> {
                 said = user.content.iter().map(words).collect();
                 break;
             }
-            Message::User(_) | Message::Assistant(_) | Message::System(_) => {}
+            _ => {}
         }
     }
     if said == ENDLESS {
@@ -156,7 +156,7 @@ fn text_piece(number: u32, round: u32, piece: u32) -> String {
 fn words(block: &ContentBlock) -> &str {
     match block {
         ContentBlock::Text { text } => text,
-        ContentBlock::Image { .. } | ContentBlock::File { .. } => "",
+        _ => "",
     }
 }
 

@@ -1,6 +1,7 @@
 //! A conversation is killed again and again, and goes on each time.
 
 use std::hash::{BuildHasher, RandomState};
+use std::num::NonZeroUsize;
 use std::path::Path;
 
 use youyou_agent::{
@@ -97,7 +98,10 @@ fn text(event: &SessionEvent) -> String {
 fn load(folder: &Path) -> SessionLog {
     runtime().block_on(async {
         let sessions = sessions(folder);
-        let page = sessions.list(None, 2).await.unwrap();
+        let page = sessions
+            .list(None, NonZeroUsize::MIN.saturating_add(1))
+            .await
+            .unwrap();
         assert!(page.sessions.len() < 2, "a second session");
         match page.sessions.first() {
             Some(stored) => sessions.load(&stored.session_id).await.unwrap().unwrap(),

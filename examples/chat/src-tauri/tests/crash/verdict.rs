@@ -81,7 +81,7 @@ impl<'a> Stored<'a> {
                 } => {
                     stored.results.insert(call_id, output);
                 }
-                SessionEventKind::SystemMessage { .. } | SessionEventKind::Metadata { .. } => {}
+                _ => {}
             }
         }
         stored
@@ -103,7 +103,7 @@ pub(crate) fn said(parts: &[AssistantPart]) -> Said {
         match part {
             AssistantPart::Text { text, .. } => said.text.push_str(text),
             AssistantPart::Reasoning { text, .. } => said.reasoning.push_str(text),
-            AssistantPart::ToolCall { .. } => {}
+            _ => {}
         }
     }
     said
