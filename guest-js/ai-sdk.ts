@@ -21,11 +21,12 @@ import type {
   UIMessage,
   UIMessageChunk,
 } from 'ai' with { 'resolution-mode': 'import' };
-import { contentOf, refused } from './ai-sdk/content.js';
+import { contentOf } from './ai-sdk/content.js';
 import { toUIMessageStream } from './ai-sdk/stream.js';
 import { ChatTurns } from './ai-sdk/turns.js';
 import { createSession, currentSession } from './client.js';
-import type { AgentError } from './error.js';
+import { invalidInput, type AgentError } from './error.js';
+import { defined } from './request.js';
 import type { SendOptions, Session } from './session.js';
 import type { Turn } from './turn.js';
 
@@ -41,7 +42,7 @@ export interface AgentChatTransportOptions {
   session?: Session | ((chatId: string) => Session | Promise<Session>) | undefined;
   /**
    * What every message is sent with. A message's own options come from the `body` of
-   * `sendMessage(message, { body: { modelId, temperature, maxTokens, reasoningEffort } })`.
+   * `sendMessage(message, { body: { modelId, temperature, maxTokens, reasoningEffort, responseFormat } })`.
    */
   sendOptions?: Omit<SendOptions, 'signal'> | undefined;
 }
@@ -76,14 +77,14 @@ export class AgentChatTransport<MESSAGE extends UIMessage = UIMessage> implement
     const { trigger, chatId, messages, abortSignal: signal, body } = options;
     const message = messages.at(-1);
     if (trigger === 'submit-message' && message?.role !== 'user') {
-      throw refused('the last message is not the user\'s; tools run in the agent, so there is nothing to send back');
+      throw invalidInput('the last message is not the user\'s; tools run in the agent, so there is nothing to send back');
     }
     const chat = ChatTurns.of(chatId);
     const open = await this.#find(chatId);
     const isOfSession = chat.newest?.turn.id === null || chat.newest?.turn.sessionId === open?.id;
     const newest = isOfSession ? chat.newest : null;
     if (trigger === 'regenerate-message' && newest && newest.messageId !== message?.id) {
-      throw refused('only the newest message can be run again; send the older one as a new message');
+      throw invalidInput('only the newest message can be run again; send the older one as a new message');
     }
     const sends = trigger === 'submit-message' || (newest?.turn.id === null && message?.role === 'user');
     const content = sends && message ? contentOf(message) : null;
@@ -145,8 +146,6 @@ export class AgentChatTransport<MESSAGE extends UIMessage = UIMessage> implement
 
 /** The options of the agent in a request's body; whatever else is in it is not for the agent. */
 function sendOptionsOf(body: object | undefined): Omit<SendOptions, 'signal'> {
-  const { modelId, temperature, maxTokens, reasoningEffort } = (body ?? {}) as SendOptions;
-  return Object.fromEntries(
-    Object.entries({ modelId, temperature, maxTokens, reasoningEffort }).filter(([, value]) => value !== undefined),
-  );
+  const { modelId, temperature, maxTokens, reasoningEffort, responseFormat } = (body ?? {}) as SendOptions;
+  return defined({ modelId, temperature, maxTokens, reasoningEffort, responseFormat });
 }

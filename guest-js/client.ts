@@ -2,7 +2,7 @@
  * How a page comes to a session, and what the agent has to offer.
  *
  * Every call of this package goes through the generated `commands`, so that arguments and
- * answers are checked against the Rust side when it is compiled, and through `settle`, so
+ * results are checked against the Rust side when it is compiled, and through `settle`, so
  * that every failure is an {@link AgentError}.
  */
 

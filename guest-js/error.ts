@@ -122,6 +122,11 @@ export class AgentError extends Error {
   }
 }
 
+/** An argument that the client refuses by itself. */
+export function invalidInput(message: string): AgentError {
+  return new AgentError({ code: 'INVALID_INPUT', message, retryable: false, source: 'ipc' });
+}
+
 /** Refusals of Tauri's access control, in release builds (short) and debug builds (long). */
 const DENIED = /\bnot allowed\b|\bexplicitly denied\b/i;
 
@@ -153,7 +158,7 @@ function toJson(value: unknown): string | undefined {
 /**
  * Awaits a generated command and gives its data, or throws an {@link AgentError}.
  *
- * The generated functions answer `{ status: 'error' }` for everything that is no `Error`
+ * The generated functions return `{ status: 'error' }` for everything that is no `Error`
  * and rethrow what is: both end here, so that neither reaches the user.
  */
 export async function settle<T>(

@@ -39,9 +39,9 @@ export { reasoningOf, reduceTurn, textOf } from './reduce.js';
 export type { TurnState } from './reduce.js';
 export type { TurnResult } from './result.js';
 export { Session } from './session.js';
-export type { SendOptions } from './session.js';
-export { deleteSession, findSessions, listSessions, renameSession, sessionHistory } from './stored.js';
-export type { HistoryOptions, HistoryPage, Page } from './stored.js';
+export type { SendOptions, SignalOptions } from './session.js';
+export { deleteSession, findSessions, fullHistory, listSessions, renameSession, sessionHistory } from './stored.js';
+export type { HistoryOptions, HistoryPage, ListOptions, Page } from './stored.js';
 export { Turn } from './turn.js';
 export type { EventOf, TurnEventFor, TurnEventName } from './turn.js';
 export type {

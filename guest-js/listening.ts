@@ -2,10 +2,10 @@
  * Listening to a session, whichever window its turns come from.
  */
 
-import { commands, type AgentEvent } from './bindings.js';
-import { AgentError, settle } from './error.js';
-import { Feed, SILENCE_MS } from './feed.js';
-import { isTerminal } from './sequence.js';
+import { type AgentEvent } from './bindings.js';
+import { AgentError } from './error.js';
+import { Feed, SILENCE_MS, type Patience } from './feed.js';
+import { isOfTurn, isTerminal } from './sequence.js';
 
 /** Silence between turns, in milliseconds, after which the agent is asked whether one began unseen. */
 const IDLE_CHECK_MS = 10_000;
@@ -16,15 +16,44 @@ const CLOSED_CHECK_MS = 60_000;
 /** Silence, in milliseconds, after which the rest of a turn that a close cut off is given up. */
 const REST_MS = 1_000;
 
+/** How long, in milliseconds, a message waits for a listener that was set before it. */
+const ATTACH_LIMIT_MS = 2_000;
+
+/** Sessions whose listeners are being attached. */
+const attaching = new Map<string, Promise<unknown>>();
+
+/**
+ * Fulfilled once the listeners that were set so far are attached, so that they hear the whole
+ * turn of a message that is sent then; `null` if they are. It never takes longer than two seconds.
+ */
+export function untilAttached(sessionId: string): Promise<void> | null {
+  const pending = attaching.get(sessionId);
+  if (pending === undefined) return null;
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => {
+      // It is waited for once, not before every message.
+      if (attaching.get(sessionId) === pending) attaching.delete(sessionId);
+      resolve();
+    }, ATTACH_LIMIT_MS);
+    void pending.then(() => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
+}
+
 /** One feed of a session's events, from now on. It outlasts a close: the session may be resumed. */
 export class Listening {
   readonly #sessionId: string;
   readonly #feed: Feed;
   /** Looks in a row that found the session not open. */
   #closedChecks = 0;
+  /** Whether a turn runs, as far as is known. */
   #insideTurn = false;
   /** The turn that ended last. */
   #ended: string | null = null;
+  /** Number of the newest event there was when the agent was asked last. */
+  #askedAt = 0;
   /** Up to this number the agent has nothing more for this session. */
   #nothingUpTo = 0;
   #delivered: (() => void) | null = null;
@@ -32,9 +61,9 @@ export class Listening {
   constructor(sessionId: string, deliver: (event: AgentEvent) => void) {
     this.#sessionId = sessionId;
     this.#feed = new Feed(sessionId, {
-      accepts: (event) => event.sessionId === sessionId,
+      accepts: (message) => message.sessionId === sessionId,
       deliver: (event) => {
-        this.#insideTurn = !isTerminal(event);
+        this.#insideTurn = isOfTurn(event) && !isTerminal(event);
         if (isTerminal(event)) this.#ended = event.turnId;
         deliver(event);
         this.#delivered?.();
@@ -44,23 +73,31 @@ export class Listening {
         const wasOpen = this.#closedChecks === 0;
         const isOpen = info?.sessionId === sessionId;
         this.#closedChecks = isOpen ? 0 : this.#closedChecks + 1;
+        this.#askedAt = info?.lastSequence ?? 0;
         // The agent ended what was subscribed before the session was closed and resumed.
         return isOpen && (!wasOpen || info.lastSequence > Math.max(last ?? 0, this.#nothingUpTo));
       },
-      knowsEnd: () => false,
-      // Numbers belong to the agent: what brought nothing were events of another session.
-      stuck: (_repairs, info) => {
-        this.#nothingUpTo = info?.lastSequence ?? 0;
+      persists: () => {
+        // No turn runs that could be heard, or the session is closed: from here on the agent is
+        // asked. Numbers belong to the agent: what brought nothing were events of another session.
+        this.#insideTurn = false;
+        this.#nothingUpTo = this.#askedAt;
+        return false;
       },
     });
   }
 
   /** Begins with what comes after this moment. Fails with `SESSION_NOT_FOUND` if the session is not open. */
   async begin(): Promise<void> {
+    const attached = this.#feed.attachFromNowOn();
+    const all = Promise.allSettled([attaching.get(this.#sessionId), attached]).then(() => {
+      if (attaching.get(this.#sessionId) === all) attaching.delete(this.#sessionId);
+    });
+    attaching.set(this.#sessionId, all);
     try {
-      const info = await settle(commands.currentSession());
-      if (info?.sessionId !== this.#sessionId) throw notOpen(this.#sessionId);
-      await this.#feed.attachAfter(info.lastSequence);
+      const { turnId } = await attached;
+      if (turnId != null && turnId !== this.#ended) this.#insideTurn = true;
+      this.#feed.watch();
     } catch (error) {
       this.#feed.close();
       throw error;
@@ -80,9 +117,11 @@ export class Listening {
     this.#feed.close();
   }
 
-  #patience(): number {
-    if (this.#closedChecks > 0) return Math.min(IDLE_CHECK_MS * 2 ** (this.#closedChecks - 1), CLOSED_CHECK_MS);
-    return this.#insideTurn ? SILENCE_MS : IDLE_CHECK_MS;
+  #patience(): Patience {
+    if (this.#closedChecks > 0) {
+      return { ms: Math.min(IDLE_CHECK_MS * 2 ** (this.#closedChecks - 1), CLOSED_CHECK_MS), then: 'ask' };
+    }
+    return this.#insideTurn ? { ms: SILENCE_MS, then: 'attach' } : { ms: IDLE_CHECK_MS, then: 'ask' };
   }
 
   async #deliversWithin(ms: number): Promise<boolean> {

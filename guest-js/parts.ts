@@ -3,6 +3,7 @@
  */
 
 import type { AgentError as AgentErrorData, AgentEvent, CompactionMethod, ErrorCode, ErrorSource, JsonValue } from './bindings.js';
+import { lastOf, pushed, withCall, withLast, type PartList } from './part-list.js';
 import { firstSequenceOf, isDelta } from './sequence.js';
 
 /** A stretch of the answer's text. */
@@ -112,26 +113,26 @@ export type TurnPart =
   | WarningPart
   | ErrorPart;
 
-/** The parts after one more event; the same object if it changes none. */
-export function applyToParts(parts: readonly TurnPart[], event: AgentEvent): readonly TurnPart[] {
+/** The parts after one more event; the same list if it changes none. */
+export function applyToParts(parts: PartList, event: AgentEvent): PartList {
   const key = firstSequenceOf(event);
   if (isDelta(event)) {
     if (event.delta === '') return parts;
     const type = event.type === 'textDelta' ? 'text' : 'reasoning';
-    const last = parts.at(-1);
+    const last = lastOf(parts);
     return last?.type === type && last.step === event.step
-      ? [...parts.slice(0, -1), { ...last, text: last.text + event.delta }]
-      : [...parts, { type, key, step: event.step, text: event.delta }];
+      ? withLast(parts, { ...last, text: last.text + event.delta })
+      : pushed(parts, { type, key, step: event.step, text: event.delta });
   }
   switch (event.type) {
     case 'toolCallStart': {
       const { step, callId, toolName } = event;
-      return [...parts, { type: 'tool', key, step, callId, toolName, arguments: event.arguments, state: 'running' }];
+      return pushed(parts, { type: 'tool', key, step, callId, toolName, arguments: event.arguments, state: 'running' });
     }
     case 'toolProgress':
-      return changeTool(parts, event.callId, (tool) => ({ ...tool, progress: event.message }));
+      return withCall(parts, event.callId, (tool) => ({ ...tool, progress: event.message }));
     case 'toolCallEnd':
-      return changeTool(parts, event.callId, (tool) => ({
+      return withCall(parts, event.callId, (tool) => ({
         ...tool,
         state: event.success ? 'done' : 'error',
         output: event.output,
@@ -141,24 +142,16 @@ export function applyToParts(parts: readonly TurnPart[], event: AgentEvent): rea
       }));
     case 'contextCompacted': {
       const { method, tokensBefore, tokensAfter, messagesRemoved } = event;
-      return [...parts, { type: 'compaction', key, method, tokensBefore, tokensAfter, messagesRemoved }];
+      return pushed(parts, { type: 'compaction', key, method, tokensBefore, tokensAfter, messagesRemoved });
     }
     case 'providerRetry':
-      return [...parts, { type: 'retry', key, attempt: event.attempt, delayMs: event.delayMs, error: event.error }];
+      return pushed(parts, { type: 'retry', key, attempt: event.attempt, delayMs: event.delayMs, error: event.error });
     case 'warning':
-      return [...parts, { type: 'warning', key, message: event.message, source: event.source }];
+      return pushed(parts, { type: 'warning', key, message: event.message, source: event.source });
     case 'error':
-      return [...parts, { type: 'error', key, error: event.error }];
+      return pushed(parts, { type: 'error', key, error: event.error });
     default:
       // `turnStarted`, and kinds that a newer agent may send.
       return parts;
   }
-}
-
-function changeTool(
-  parts: readonly TurnPart[],
-  callId: string,
-  change: (tool: ToolPart) => ToolPart,
-): readonly TurnPart[] {
-  return parts.map((part) => (part.type === 'tool' && part.callId === callId ? change(part) : part));
 }

@@ -3,7 +3,7 @@
  */
 
 import type { AgentEvent } from './bindings.js';
-import { AgentError } from './error.js';
+import { invalidInput, type AgentError } from './error.js';
 
 /** A queue that is read once: it keeps everything until the reader comes, nothing after it left. */
 export class EventQueue {
@@ -32,12 +32,7 @@ export class EventQueue {
   /** The reader. Throws `INVALID_INPUT` if there is one already. */
   read(): AsyncIterator<AgentEvent, undefined> {
     if (this.#hasReader) {
-      throw new AgentError({
-        code: 'INVALID_INPUT',
-        message: 'a turn can be iterated once; use on() for further listeners, or result() for the end',
-        retryable: false,
-        source: 'ipc',
-      });
+throw invalidInput('a turn can be iterated once; use on() for further listeners, or result() for the end');
     }
     this.#hasReader = true;
     return {

@@ -3,8 +3,10 @@
  */
 
 import type { AgentError as AgentErrorData, AgentEvent, StopReason, Usage } from './bindings.js';
+import { EMPTY_LOG, eventsOf, inserted, isComplete, type EventLog } from './event-log.js';
+import { emptyList, listOf, partsOf, type PartList } from './part-list.js';
 import { applyToParts, type TurnPart } from './parts.js';
-import { firstSequenceOf, isTerminal, Sequencer } from './sequence.js';
+import { firstSequenceOf, isOfTurn, isTerminal, Sequencer } from './sequence.js';
 
 /** What a screen needs to show one turn. Plain data: it can be stored, cloned and compared. */
 export interface TurnState {
@@ -18,10 +20,10 @@ export interface TurnState {
   readonly parts: readonly TurnPart[];
   /** Why the turn failed. */
   readonly error?: AgentErrorData;
+  /** Why the model stopped in the last response, once the turn has ended and if the provider said so. */
+  readonly stopReason?: StopReason;
   /** Text of the last response, as the agent reports it when the turn completes or fails. */
   readonly assistantOutput?: string;
-  /** Why the model stopped in the last response, once the turn has ended and if its provider said so. */
-  readonly stopReason?: StopReason;
   /** What the turn cost, once it has ended. */
   readonly usage?: Usage;
   /** What the session has cost, once the turn has ended. */
@@ -37,18 +39,11 @@ export interface TurnState {
   /** Number of the newest event taken in. */
   readonly lastSequence: number;
   /**
-   * The events the state was made from, by number and in small pieces, so that a late one
-   * finds its place and adding one costs little. Empty once the turn has ended and nothing
-   * is missing. Not meant to be read.
+   * The events the state was made from, so that a late one finds its place. Empty once the turn
+   * has ended and nothing is missing. Not meant to be read.
    */
   readonly log: EventLog;
 }
-
-/** Events by number, in pieces of at most {@link PIECE}. */
-type EventLog = readonly (readonly AgentEvent[])[];
-
-/** Adding an event copies one piece, not the whole log. */
-const PIECE = 128;
 
 /**
  * Takes one event into the state of its turn. Pure: neither argument is changed.
@@ -58,7 +53,9 @@ const PIECE = 128;
  *   object is returned, so that a UI library sees that nothing changed.
  * - Order does not matter: an event that arrives late is put where its number belongs.
  *   Deltas that overlap because they were joined differently show every word once.
- * - An event of a newer turn starts a new state; one of an older turn is ignored.
+ * - An event of a newer turn starts a new state; one of an older turn is ignored, and so is
+ *   what belongs to none (`skipped`, an empty turn id).
+ * - The cost of an event does not grow with the turn, except for the first look at `parts`.
  *
  * @example
  * ```ts
@@ -70,16 +67,27 @@ const PIECE = 128;
  * ```
  */
 export function reduceTurn(state: TurnState | undefined, event: AgentEvent): TurnState {
-  if (state === undefined) return start(event);
   // What happens between turns is no part of any.
-  if (event.turnId === '' || event.type === 'skipped') return state;
+  if (!isOfTurn(event)) return state ?? nothing(event);
+  if (state === undefined) return start(event);
   if (event.turnId !== state.turnId) return event.sequence > state.lastSequence ? start(event) : state;
-  if (state.status !== 'running' && state.log.length === 0) return state;
-  if (firstSequenceOf(event) > state.lastSequence) {
-    return sealed(apply({ ...state, log: appended(state.log, event) }, event));
-  }
-  if (isKnown(state.log, event)) return state;
-  return sealed(replay([...state.log.flat(), event].sort(byNumber)));
+  if (state.status !== 'running' && state.log.pieces.length === 0) return state;
+  const log = inserted(state.log, event);
+  if (log === state.log) return state;
+  const { head, parts } = coreOf(state);
+  const isNext = firstSequenceOf(event) > head.lastSequence;
+  const isFirst = log.pieces[0]?.[0] === event;
+  return stateOf(
+    {
+      ...head,
+      ...(isTerminal(event) ? endOf(event) : {}),
+      ...(isFirst ? { startedAt: event.timestamp } : {}),
+      lastSequence: Math.max(head.lastSequence, event.sequence),
+      log,
+    },
+    // A late event is put among the others when the parts are looked at next.
+    isNext && parts !== null ? applyToParts(parts, event) : null,
+  );
 }
 
 /** All text the turn has shown so far, without reasoning, over all model calls. */
@@ -92,82 +100,87 @@ export function reasoningOf(state: TurnState): string {
   return state.parts.map((part) => (part.type === 'reasoning' ? part.text : '')).join('');
 }
 
-function start(event: AgentEvent): TurnState {
-  return apply(empty(event), event);
+/** Everything of a state but its parts. */
+type Head = Omit<TurnState, 'parts'>;
+
+/** What a state is made of. */
+interface Core {
+  head: Head;
+  /** `null` until the log is gone through. */
+  parts: PartList | null;
 }
 
-function empty(event: AgentEvent): TurnState {
-  return {
+/** The cores of states that were made here. A copy of a state has none, and its parts are enough. */
+const cores = new WeakMap<TurnState, Core>();
+
+function coreOf(state: TurnState): Core {
+  const core = cores.get(state);
+  if (core !== undefined) return core;
+  const { parts, ...head } = state;
+  return { head, parts: listOf(parts) };
+}
+
+function stateOf(head: Head, parts: PartList | null): TurnState {
+  const core: Core = { head, parts };
+  if (head.status !== 'running' && isComplete(head.log)) {
+    const replayed = replay(head.log);
+    // Where deltas overlap, words may be missing though no number is.
+    if (replayed.isWhole) {
+      core.parts ??= replayed.parts;
+      core.head = { ...head, log: EMPTY_LOG };
+    }
+  }
+  let flat: readonly TurnPart[] | null = null;
+  const state: TurnState = {
+    ...core.head,
+    get parts() {
+      core.parts ??= replay(core.head.log).parts;
+      return (flat ??= partsOf(core.parts));
+    },
+  };
+  cores.set(state, core);
+  return state;
+}
+
+function start(event: AgentEvent): TurnState {
+  const head: Head = {
     sessionId: event.sessionId,
     turnId: event.turnId,
     status: 'running',
-    parts: [],
     startedAt: event.timestamp,
     lastSequence: event.sequence,
-    log: [[event]],
+    log: inserted(EMPTY_LOG, event),
+    ...(isTerminal(event) ? endOf(event) : {}),
   };
+  return stateOf(head, applyToParts(emptyList(), event));
 }
 
-function appended(log: EventLog, event: AgentEvent): EventLog {
-  const last = log.at(-1);
-  return last !== undefined && last.length < PIECE
-    ? [...log.slice(0, -1), [...last, event]]
-    : [...log, [event]];
+/** A state with nothing to show: its turn's events are gone, or there was no turn. */
+function nothing({ sessionId, turnId, timestamp, sequence }: AgentEvent): TurnState {
+  return stateOf(
+    { sessionId, turnId, status: 'completed', startedAt: timestamp, lastSequence: sequence, log: EMPTY_LOG },
+    emptyList(),
+  );
 }
 
-function byNumber(a: AgentEvent, b: AgentEvent): number {
-  return firstSequenceOf(a) - firstSequenceOf(b) || a.sequence - b.sequence;
-}
-
-/** Whether the log has this very event. */
-function isKnown(log: EventLog, event: AgentEvent): boolean {
-  const piece = log.findLast(([first]) => first !== undefined && byNumber(first, event) <= 0);
-  return piece !== undefined && piece.some((other) => byNumber(other, event) === 0);
-}
-
-function replay(events: readonly AgentEvent[]): TurnState {
+/** The parts that a log makes, and whether every number went into them. */
+function replay(log: EventLog): { parts: PartList; isWhole: boolean } {
   const sequencer = new Sequencer();
-  let state: TurnState | undefined;
-  for (const event of events) {
+  let parts = emptyList();
+  let isWhole = true;
+  for (const event of eventsOf(log)) {
+    if (sequencer.last !== null && firstSequenceOf(event) > sequencer.last + 1) isWhole = false;
     const fresh = sequencer.take(event);
-    if (fresh === null) continue;
-    state = state === undefined ? start(fresh) : apply(state, fresh);
+    if (fresh !== null) parts = applyToParts(parts, fresh);
   }
-  // There is always at least one event, and the first is always fresh.
-  return { ...(state as TurnState), log: pieces(events) };
+  return { parts, isWhole };
 }
 
-function pieces(events: readonly AgentEvent[]): EventLog {
-  const log: AgentEvent[][] = [];
-  for (let at = 0; at < events.length; at += PIECE) log.push(events.slice(at, at + PIECE));
-  return log;
-}
-
-/** Forgets the log of an ended turn when no number is missing in it. */
-function sealed(state: TurnState): TurnState {
-  if (state.status === 'running' || state.log[0]?.[0]?.type !== 'turnStarted') return state;
-  const sequencer = new Sequencer();
-  for (const event of state.log.flat()) {
-    if (sequencer.last !== null && firstSequenceOf(event) > sequencer.last + 1) return state;
-    sequencer.take(event);
-  }
-  return { ...state, log: [] };
-}
-
-function apply(state: TurnState, event: AgentEvent): TurnState {
-  const next = { ...state, lastSequence: Math.max(state.lastSequence, event.sequence) };
-  if (isTerminal(event)) return end(next, event);
-  const parts = applyToParts(state.parts, event);
-  return parts === state.parts ? next : { ...next, parts };
-}
-
-function end(state: TurnState, event: AgentEvent): TurnState {
-  if (event.type === 'turnCancelled') {
-    return { ...state, status: 'cancelled', usage: event.usage, endedAt: event.timestamp };
-  }
-  if (event.type !== 'turnComplete') return state;
+/** What the last event of a turn says of it. */
+function endOf(event: AgentEvent): Partial<Head> {
+  if (event.type === 'turnCancelled') return { status: 'cancelled', usage: event.usage, endedAt: event.timestamp };
+  if (event.type !== 'turnComplete') return {};
   return {
-    ...state,
     status: event.status,
     ...(event.error ? { error: event.error } : {}),
     ...(event.stopReason ? { stopReason: event.stopReason } : {}),

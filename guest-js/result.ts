@@ -11,13 +11,16 @@ import { reasoningOf, textOf, type TurnState } from './reduce.js';
 export interface TurnResult {
   /** `cancelled` is not an error: what was received until then is in the other fields. */
   status: 'completed' | 'cancelled';
-  /**
-   * Why the model stopped, if its provider said so. A completed turn whose answer was cut by a
-   * limit, filtered or refused says `length`, `contentFilter` or `refusal`: it is not whole.
-   */
-  stopReason: StopReason | null;
   /** The turn; empty if the signal had fired before the message was sent. */
   turnId: string;
+  /**
+   * Whether the answer is what the model wanted to say in full. `false` for a cancelled turn, and
+   * for one whose answer was cut by a limit, filtered or refused: `stopReason` says which.
+   * Look here before you take `text` for a whole answer.
+   */
+  isWhole: boolean;
+  /** Why the model stopped in the turn's last response; `null` if its provider did not say or the turn was cancelled. */
+  stopReason: StopReason | null;
   /**
    * Text of the turn's last response as the agent reports it; of a cancelled turn all text
    * that was shown. Text before tool calls is in {@link Turn.textStream} and {@link Turn.state}.
@@ -34,8 +37,9 @@ export interface TurnResult {
 /** The result of a turn that was cancelled before it was sent. */
 export const NEVER_SENT: TurnResult = {
   status: 'cancelled',
-  stopReason: null,
   turnId: '',
+  isWhole: false,
+  stopReason: null,
   text: '',
   reasoning: '',
   toolCalls: [],
@@ -56,13 +60,19 @@ export function resultOf(state: TurnState): TurnResult | AgentError {
   }
   return {
     status: state.status === 'cancelled' ? 'cancelled' : 'completed',
-    stopReason: state.stopReason ?? null,
     turnId: state.turnId,
+    isWhole: state.status === 'completed' && !isCut(state.stopReason),
+    stopReason: state.stopReason ?? null,
     text: state.assistantOutput ?? textOf(state),
     reasoning: reasoningOf(state),
     toolCalls: state.parts.filter((part) => part.type === 'tool'),
     usage: state.usage ?? {},
   };
+}
+
+/** Whether an answer that stopped for this reason is not whole; so is one with a reason that is not known here. */
+function isCut(reason: StopReason | undefined): boolean {
+  return reason !== undefined && reason !== 'endTurn' && reason !== 'other';
 }
 
 /** The last event of a turn, made from its outcome because the real one is lost for good. */

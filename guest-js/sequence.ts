@@ -5,7 +5,7 @@
  * words may arrive joined differently. This file decides what of an event was not seen yet.
  */
 
-import type { AgentEvent } from './bindings.js';
+import type { AgentEvent, ChannelMessage } from './bindings.js';
 
 /** An event that carries a piece of text. */
 export type DeltaEvent = Extract<AgentEvent, { type: 'textDelta' | 'reasoningDelta' }>;
@@ -13,6 +13,14 @@ export type DeltaEvent = Extract<AgentEvent, { type: 'textDelta' | 'reasoningDel
 /** Whether an event carries a piece of text. */
 export function isDelta(event: AgentEvent): event is DeltaEvent {
   return event.type === 'textDelta' || event.type === 'reasoningDelta';
+}
+
+/**
+ * Whether a message tells something of a turn: what happens between turns has no turn id, and of
+ * what was skipped only the outcome and the history are left.
+ */
+export function isOfTurn(message: ChannelMessage): boolean {
+  return message.turnId !== '' && message.type !== 'skipped';
 }
 
 /** Whether an event is the last of its turn. */

@@ -3,9 +3,11 @@
  * An open session: sending, listening, closing.
  */
 
+import type { Channel } from '@tauri-apps/api/core';
 import {
   commands,
   type AgentEvent,
+  type ChannelMessage,
   type CompactionOutcome,
   type ContentBlock,
   type ReasoningEffort,
@@ -14,9 +16,10 @@ import {
   type SessionInfo,
 } from './bindings.js';
 import { AgentError, reportUncaught, settle } from './error.js';
-import { Listening, notOpen } from './listening.js';
+import { Listening, notOpen, untilAttached } from './listening.js';
+import { EventQueue } from './queue.js';
 import { defined, newRequestId } from './request.js';
-import { sessionHistory, type HistoryOptions, type HistoryPage } from './stored.js';
+import { fullHistory, sessionHistory, type HistoryOptions, type HistoryPage } from './stored.js';
 import { Turn } from './turn.js';
 
 /** How a message is sent. Everything is optional. */
@@ -29,14 +32,24 @@ export interface SendOptions {
   maxTokens?: number | undefined;
   /** How much the model should reason, for models that can. */
   reasoningEffort?: ReasoningEffort | undefined;
-  /** The shape each answer of the turn must have: JSON that fits a schema. */
+  /** The shape each answer must have, for models that can. */
   responseFormat?: ResponseFormat | undefined;
   /** Cancels the turn when it fires; if it has fired already, nothing is sent. */
   signal?: AbortSignal | undefined;
 }
 
-/** How long a message waits at most for a listener that was set right before it, in milliseconds. */
-const LONGEST_WAIT_MS = 1_000;
+/** How something that can be cancelled is begun. */
+export interface SignalOptions {
+  /** Cancels it when it fires. */
+  signal?: AbortSignal | undefined;
+}
+
+/** Who hears the events of a session. */
+interface Listener {
+  hear(event: AgentEvent): void;
+  /** Nothing follows: the session was closed through this handle, or listening could not begin. */
+  end?(error: AgentError | null): void;
+}
 
 /** Older webviews lack the symbol; then `await using` does not exist there either. */
 const asyncDispose: typeof Symbol.asyncDispose =
@@ -53,10 +66,8 @@ export class Session implements AsyncDisposable {
   readonly id: string;
   /** The model it was opened with. {@link info} tells the present one. */
   readonly modelId: string;
-  readonly #listeners = new Set<(event: AgentEvent) => void>();
+  readonly #listeners = new Set<Listener>();
   #listening: Listening | null = null;
-  /** Fulfilled once a listener that was set hears what comes. */
-  #heard: Promise<unknown> | null = null;
 
   /** @internal Sessions come from {@link createSession}, {@link resumeSession} and {@link currentSession}. */
   constructor(info: SessionInfo) {
@@ -71,22 +82,18 @@ export class Session implements AsyncDisposable {
    * closed, `INVALID_INPUT`, `CONTENT_NOT_SUPPORTED`, `SKILL_NOT_FOUND`,
    * `MODEL_NOT_SUPPORTED`, `AGENT_SHUT_DOWN`) surfaces in the turn; nothing was stored then.
    *
+   * # Order
+   * Listeners that this page has set before hear the whole turn: the message waits until they are
+   * attached, two seconds at most.
+   *
    * @param input text, or blocks of text, images and files.
    */
   send(input: string | ContentBlock[], options: SendOptions = {}): Turn {
     const { signal, ...rest } = options;
-    const requestId = newRequestId();
     const data: SendOptionsData = defined(rest);
-    return new Turn({
-      sessionId: this.id,
-      requestId,
-      turnId: null,
-      signal,
-      command: async (onEvent) => {
-        if (this.#heard) await this.#heard;
-        return settle(commands.sendMessage(this.id, input, data, requestId, onEvent));
-      },
-    });
+    return this.#begin(signal, (requestId, onEvent) =>
+      commands.sendMessage(this.id, input, data, requestId, onEvent),
+    );
   }
 
   /**
@@ -98,25 +105,15 @@ export class Session implements AsyncDisposable {
    * `SESSION_BUSY`, `SESSION_NOT_FOUND`, `MODEL_NOT_SUPPORTED`, `AGENT_SHUT_DOWN`) surfaces in
    * the turn.
    */
-  retry(options: { signal?: AbortSignal | undefined } = {}): Turn {
-    const requestId = newRequestId();
-    return new Turn({
-      sessionId: this.id,
-      requestId,
-      turnId: null,
-      signal: options.signal,
-      command: async (onEvent) => {
-        if (this.#heard) await this.#heard;
-        return settle(commands.retryTurn(this.id, requestId, onEvent));
-      },
-    });
+  retry(options: SignalOptions = {}): Turn {
+    return this.#begin(options.signal, (requestId, onEvent) => commands.retryTurn(this.id, requestId, onEvent));
   }
 
   /**
    * The running turn, attached from its first event, or `null` if none runs. A signal that has
    * fired already cancels it.
    */
-  async activeTurn(options: { signal?: AbortSignal | undefined } = {}): Promise<Turn | null> {
+  async activeTurn(options: SignalOptions = {}): Promise<Turn | null> {
     const info = await settle(commands.currentSession());
     if (info?.sessionId !== this.id || info.turnId == null) return null;
     return new Turn({ sessionId: this.id, requestId: null, turnId: info.turnId, signal: options.signal });
@@ -134,28 +131,29 @@ export class Session implements AsyncDisposable {
    * @returns a function that ends it.
    */
   onEvent(listener: (event: AgentEvent) => void): () => void {
-    this.#listeners.add(listener);
-    if (this.#listening === null) {
-      const listening = new Listening(this.id, (event) => this.#tell(event));
-      this.#listening = listening;
-      const begun = listening.begin();
-      // A message that is sent now waits for it, so that listeners hear its whole turn.
-      const heard = settledWithin(begun, LONGEST_WAIT_MS).then(() => {
-        if (this.#heard === heard) this.#heard = null;
-      });
-      this.#heard = heard;
-      begun.catch((error: unknown) => {
-        if (this.#listening !== listening) return;
-        this.#listening = null;
-        reportUncaught(error);
-      });
-    }
-    return () => {
-      this.#listeners.delete(listener);
-      if (this.#listeners.size > 0) return;
-      this.#listening?.close();
-      this.#listening = null;
-    };
+    return this.#listen({ hear: listener });
+  }
+
+  /**
+   * The coming events of the session as an iteration, each {@link onEvent} would be called for.
+   *
+   * It listens from the moment a `for await` begins until it is left with `break`, or until the
+   * session is closed through this handle. Events wait for a slow reader. Each iteration
+   * listens for itself.
+   *
+   * # Errors
+   * Where listening cannot begin the iteration throws the {@link AgentError}: `SESSION_NOT_FOUND`,
+   * `IPC_DENIED`.
+   *
+   * @example
+   * ```ts
+   * for await (const event of session.events()) {
+   *   if (event.type === 'turnComplete') break;
+   * }
+   * ```
+   */
+  events(): AsyncIterable<AgentEvent> {
+    return { [Symbol.asyncIterator]: () => this.#iterate() };
   }
 
   /** What the session is doing, its newest event, its size and title. Fails with `SESSION_NOT_FOUND` once closed. */
@@ -165,9 +163,14 @@ export class Session implements AsyncDisposable {
     return info;
   }
 
-  /** Stored events of this session, in order, page by page. */
+  /** Stored events of this session, in order, page by page. See {@link sessionHistory}. */
   history(options: HistoryOptions = {}): Promise<HistoryPage> {
     return sessionHistory(this.id, options);
+  }
+
+  /** All stored events of this session at once. See {@link fullHistory}. */
+  fullHistory(options: Pick<HistoryOptions, 'from' | 'withImages'> = {}): Promise<HistoryPage> {
+    return fullHistory(this.id, options);
   }
 
   /**
@@ -178,7 +181,7 @@ export class Session implements AsyncDisposable {
    * `MODEL_NOT_SUPPORTED`, `HOOK_ABORTED`, `REQUEST_CANCELLED`, `STORAGE_ERROR`,
    * `AGENT_SHUT_DOWN`. After an error the context is what it was.
    */
-  async compact(options: { signal?: AbortSignal | undefined } = {}): Promise<CompactionOutcome> {
+  async compact(options: SignalOptions = {}): Promise<CompactionOutcome> {
     const { signal } = options;
     if (signal?.aborted) throw cancelledAhead();
     const requestId = newRequestId();
@@ -207,11 +210,13 @@ export class Session implements AsyncDisposable {
       await settle(commands.closeSession(this.id));
     } catch (error) {
       if (AgentError.is(error) && error.source === 'ipc') throw error;
-      if (!AgentError.is(error, 'SESSION_NOT_FOUND')) failure = error;
+      const isClosed = AgentError.is(error, 'SESSION_NOT_FOUND') || AgentError.is(error, 'AGENT_SHUT_DOWN');
+      if (!isClosed) failure = error;
     }
     const listening = this.#listening;
     this.#listening = null;
     await listening?.finish(running);
+    this.#endIterations(null);
     if (failure !== null) throw failure;
   }
 
@@ -220,10 +225,74 @@ export class Session implements AsyncDisposable {
     await this.close();
   }
 
+  #begin(
+    signal: AbortSignal | undefined,
+    command: (requestId: string, onEvent: Channel<ChannelMessage>) => Accepting,
+  ): Turn {
+    const requestId = newRequestId();
+    const attached = untilAttached(this.id);
+    return new Turn({
+      sessionId: this.id,
+      requestId,
+      turnId: null,
+      signal,
+      command: async (onEvent) => {
+        if (attached) await attached;
+        return settle(command(requestId, onEvent));
+      },
+    });
+  }
+
+  #listen(listener: Listener): () => void {
+    this.#listeners.add(listener);
+    if (this.#listening === null) {
+      const listening = new Listening(this.id, (event) => this.#tell(event));
+      this.#listening = listening;
+      listening.begin().catch((error: unknown) => {
+        if (this.#listening !== listening) return;
+        this.#listening = null;
+        this.#endIterations(AgentError.from(error));
+        // Iterations throw it; for listeners nobody waits who could be told.
+        if (this.#listeners.size > 0) reportUncaught(error);
+      });
+    }
+    return () => {
+      this.#listeners.delete(listener);
+      if (this.#listeners.size > 0) return;
+      this.#listening?.close();
+      this.#listening = null;
+    };
+  }
+
+  #iterate(): AsyncIterator<AgentEvent, undefined> {
+    const queue = new EventQueue();
+    const stop = this.#listen({
+      hear: (event) => queue.push(event),
+      end: (error) => queue.end(error),
+    });
+    const reader = queue.read();
+    return {
+      next: () => reader.next(),
+      return: async () => {
+        stop();
+        await reader.return?.();
+        return { done: true, value: undefined };
+      },
+    };
+  }
+
+  #endIterations(error: AgentError | null): void {
+    for (const listener of [...this.#listeners]) {
+      if (!listener.end) continue;
+      this.#listeners.delete(listener);
+      listener.end(error);
+    }
+  }
+
   #tell(event: AgentEvent): void {
     for (const listener of [...this.#listeners]) {
       try {
-        listener(event);
+        listener.hear(event);
       } catch (error) {
         reportUncaught(error);
       }
@@ -231,22 +300,13 @@ export class Session implements AsyncDisposable {
   }
 }
 
+/** A command that starts a turn. */
+type Accepting = ReturnType<typeof commands.sendMessage>;
+
 /** The turn that a close cuts off. */
 async function runningTurn(sessionId: string): Promise<string | null> {
   const info = await settle(commands.currentSession()).catch(() => null);
   return info?.sessionId === sessionId ? (info.turnId ?? null) : null;
-}
-
-/** Waits for a promise, whatever comes of it, for a limited time. */
-function settledWithin(promise: Promise<unknown>, ms: number): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    const settled = (): void => {
-      clearTimeout(timer);
-      resolve();
-    };
-    promise.then(settled, settled);
-  });
 }
 
 function cancelledAhead(): AgentError {

@@ -7,7 +7,6 @@ import {
   commands,
   type AgentEvent,
   type ChannelMessage,
-  type SessionInfo,
   type TurnAccepted,
   type TurnOutcome,
 } from './bindings.js';
@@ -16,10 +15,10 @@ import { Feed, SILENCE_MS } from './feed.js';
 import { EventQueue, textOnly } from './queue.js';
 import { reduceTurn, type TurnState } from './reduce.js';
 import { lastEventOf, NEVER_SENT, resultOf, type TurnResult } from './result.js';
-import { isTerminal } from './sequence.js';
+import { isOfTurn, isTerminal } from './sequence.js';
 
 /** Repairs without any new event after which an ended turn is closed from its outcome. */
-const REPAIRS_BEFORE_GIVING_UP = 3;
+const REPAIRS_BEFORE_GIVING_UP = 2;
 
 /** An event of one type. */
 export type EventOf<T extends AgentEvent['type']> = Extract<AgentEvent, { type: T }>;
@@ -96,11 +95,11 @@ export class Turn implements AsyncIterable<AgentEvent> {
     this.#result.catch(() => undefined);
     this.#feed = new Feed(origin.sessionId, {
       deliver: (event) => this.#deliver(event),
-      accepts: (event) => this.#turnId === null || event.turnId === this.#turnId,
-      patience: () => (this.#ended || this.#turnId === null ? null : SILENCE_MS),
-      isBehind: (info, last) => this.#isBehind(info, last),
-      knowsEnd: () => this.#outcome !== null || this.#outcomeError !== null,
-      stuck: (repairs, info) => this.#stuck(repairs, info),
+      accepts: (message) => this.#isOfTurn(message),
+      patience: () => (this.#ended || this.#turnId === null ? null : { ms: SILENCE_MS, then: 'attach' }),
+      // A turn is never silent, so the agent is not asked.
+      isBehind: () => true,
+      persists: (repairs) => this.#persists(repairs),
     });
     const { signal } = origin;
     if (signal?.aborted && origin.command) {
@@ -271,16 +270,19 @@ export class Turn implements AsyncIterable<AgentEvent> {
     this.#origin.signal?.removeEventListener('abort', this.#onAbort);
   }
 
-  #isBehind(info: SessionInfo | null, last: number | null): boolean {
-    if (this.#outcome) return true;
-    if (info === null || info.sessionId !== this.sessionId || info.turnId !== this.#turnId) return true;
-    return last === null || info.lastSequence > last;
+  #isOfTurn(message: ChannelMessage): boolean {
+    return isOfTurn(message) && (this.#turnId === null || message.turnId === this.#turnId);
   }
 
-  /** Nothing more can be had from the agent's log: end with what `wait_turn` said. */
-  #stuck(repairs: number, info: SessionInfo | null): void {
-    if (repairs < REPAIRS_BEFORE_GIVING_UP) return;
-    if (this.#outcome) this.#deliver(lastEventOf(this.sessionId, this.#outcome, info));
-    else if (this.#outcomeError) this.#end(this.#outcomeError);
+  /** Where nothing more can be had from the agent's log, the turn ends with what `wait_turn` said. */
+  #persists(repairs: number): boolean {
+    if (repairs < REPAIRS_BEFORE_GIVING_UP) return true;
+    const outcome = this.#outcome;
+    if (this.#outcomeError) this.#end(this.#outcomeError);
+    if (!outcome) return !this.#outcomeError;
+    settle(commands.currentSession())
+      .catch(() => null)
+      .then((info) => this.#deliver(lastEventOf(this.sessionId, outcome, info)), reportUncaught);
+    return false;
   }
 }

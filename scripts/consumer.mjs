@@ -98,7 +98,7 @@ async function pasteReadme(app, { dependencies, mainRs, chatTs, capability }) {
 
 /** The generator's manifest with the README's lines under [dependencies]; a crate of both is the README's. */
 function withDependencies(manifest, dependencies) {
-  const here = dependencies.replace(/(?<=^tauri-plugin-youyou-agent = \{ path = )"[^"]*"/m, () => JSON.stringify(resolve(root)));
+  const here = dependencies.replace(/(?<= = \{ path = )"\.\.\/youyou-agent([^"]*)"/gm, (_, place) => JSON.stringify(join(root, place)));
   if (here === dependencies) throw new Problem("The [dependencies] block of README.md does not name the crate by a path any more.");
   const nameOf = (line) => line.split(" = ")[0];
   const named = new Set(here.split("\n").map(nameOf));

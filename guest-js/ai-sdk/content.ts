@@ -4,7 +4,7 @@
 
 import type { FileUIPart, TextUIPart, UIMessage } from 'ai' with { 'resolution-mode': 'import' };
 import type { ContentBlock } from '../bindings.js';
-import { AgentError } from '../error.js';
+import { invalidInput } from '../error.js';
 
 /**
  * The content of a user's message.
@@ -48,18 +48,18 @@ function blockOf(part: FileUIPart): ContentBlock {
   const name = part.filename ?? 'file';
   const comma = part.url.indexOf(',');
   if (!part.url.startsWith('data:') || comma < 0) {
-    throw refused(`"${name}" is not part of the message; attach it as a data URL, the agent fetches nothing`);
+    throw invalidInput(`"${name}" is not part of the message; attach it as a data URL, the agent fetches nothing`);
   }
   if (part.mediaType.startsWith('image/')) return { type: 'image', mediaType: part.mediaType, data: part.url };
   if (!isText(part.mediaType)) {
-    throw refused(`"${name}" (${part.mediaType}) cannot be sent; attach images (PNG, JPEG, GIF, WebP) or text files`);
+    throw invalidInput(`"${name}" (${part.mediaType}) cannot be sent; attach images (PNG, JPEG, GIF, WebP) or text files`);
   }
   const data = part.url.slice(comma + 1);
   const isBase64 = part.url.slice(0, comma).endsWith(';base64');
   try {
     return { type: 'file', name, text: isBase64 ? decodeBase64(data) : decodeURIComponent(data) };
   } catch (error) {
-    throw refused(`"${name}" cannot be read as text: ${String(error)}`);
+    throw invalidInput(`"${name}" cannot be read as text: ${String(error)}`);
   }
 }
 
@@ -70,8 +70,4 @@ function isText(mediaType: string): boolean {
 function decodeBase64(data: string): string {
   const bytes = Uint8Array.from(atob(data), (character) => character.charCodeAt(0));
   return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-}
-
-export function refused(message: string): AgentError {
-  return new AgentError({ code: 'INVALID_INPUT', message, retryable: false, source: 'ipc' });
 }

@@ -2,7 +2,7 @@
  * From events of the agent to the chunks of the AI SDK.
  */
 
-import type { UIMessageChunk } from 'ai' with { 'resolution-mode': 'import' };
+import type { FinishReason, UIMessageChunk } from 'ai' with { 'resolution-mode': 'import' };
 import type { AgentEvent, StopReason } from '../bindings.js';
 
 /**
@@ -10,7 +10,7 @@ import type { AgentEvent, StopReason } from '../bindings.js';
  *
  * Tool calls are dynamic and executed by the provider, as the SDK calls tools it does not
  * run itself. A failed turn fails the stream with its error; a cancelled one ends with an
- * `abort` chunk. Cancelling the stream only stops listening.
+ * `abort` chunk. An answer that was cut finishes with `length`, `content-filter` or `other`. Cancelling the stream only stops listening.
  *
  * @param events a {@link Turn}, or any other source of one turn's events in order.
  */
@@ -87,7 +87,7 @@ class ChunkWriter {
         yield { type: 'abort' };
         break;
       default:
-        // Progress, retries, warnings and compactions have no counterpart in the SDK.
+        // Progress, retries, warnings, compactions and skipped turns have no counterpart in the SDK.
         break;
     }
   }
@@ -127,19 +127,19 @@ class ChunkWriter {
   }
 }
 
-/** The SDK's word for why a model stopped. */
-function finishReasonOf(reason: StopReason | null | undefined): 'stop' | 'length' | 'content-filter' | 'other' {
-  switch (reason) {
+const TOOL = { dynamic: true, providerExecuted: true } as const;
+
+/** Why the model stopped, in the words of the SDK; a provider that said nothing came to an end. */
+function finishReasonOf(reason: StopReason | null | undefined): FinishReason {
+  switch (reason ?? 'endTurn') {
+    case 'endTurn':
+      return 'stop';
     case 'length':
       return 'length';
     case 'contentFilter':
-    case 'refusal':
       return 'content-filter';
-    case 'other':
-      return 'other';
     default:
-      return 'stop';
+      // A refusal, and whatever a newer agent may say.
+      return 'other';
   }
 }
-
-const TOOL = { dynamic: true, providerExecuted: true } as const;

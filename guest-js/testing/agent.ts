@@ -3,6 +3,7 @@
  */
 
 import type {
+  Attachment,
   CompactionOutcome,
   ContentBlock,
   MessageContent,
@@ -39,8 +40,8 @@ export class MockAgent {
   readonly #log: MockLog;
   readonly #store: MockStore;
   readonly #turns: MockTurns;
-  /** Turns by the requests that started them. */
-  readonly #requests = new Map<string, string>();
+  /** Requests that started a turn: which, and what they asked. */
+  readonly #requests = new Map<string, { turnId: string; asked: string }>();
   /** Requests that were cancelled before they arrived. */
   readonly #cancelledAhead = new Set<string>();
   #open: StoredSession | null = null;
@@ -69,7 +70,7 @@ export class MockAgent {
     return this.#log.subscriptionCount;
   }
 
-  /** Lets every turn go on that is at a `hold` step. */
+  /** Resumes every turn that is at a `hold` step. */
   release(): void {
     this.#turns.release();
   }
@@ -138,7 +139,7 @@ export class MockAgent {
     detach: { required: ['subscription'], run: ({ subscription }) => this.#log.unsubscribe(subscription as number) },
     ack: {
       required: ['subscription', 'sequence'],
-      run: ({ subscription }) => this.#log.has(subscription as number),
+      run: ({ subscription }) => this.#log.acknowledge(subscription as number),
     },
     compact: { required: ['sessionId'], run: (args) => this.#compact(args) },
     close_session: { required: ['sessionId'], run: ({ sessionId }) => this.#close(this.#opened(sessionId)) },
@@ -211,10 +212,24 @@ export class MockAgent {
   #send(args: Args, content: ContentBlock[], retry: boolean): TurnAccepted {
     const session = this.#opened(args['sessionId']);
     const channel = channelId(args['onEvent']);
-    const requestId = args['requestId'] as string | null;
-    const known = requestId === null ? undefined : this.#requests.get(requestId);
-    const turnId = known ?? this.#start(session, content, retry, args['options'], requestId);
-    return { turnId, subscription: this.#log.subscribe(channel, session.sessionId, { turnId, after: 0 }) };
+    this.#log.checkRoom();
+    const { requestId, options } = args as { requestId: string | null; options: unknown };
+    const asked = JSON.stringify([retry, session.sessionId, retry ? null : content, options]);
+    const turnId = this.#startedBy(requestId, asked) ?? this.#start(session, content, retry, options, requestId);
+    if (requestId != null) this.#requests.set(requestId, { turnId, asked });
+    const runningTurnId = this.#turns.running?.turnId === turnId ? turnId : null;
+    return { turnId, subscription: this.#log.subscribe(channel, session.sessionId, { turnId, after: 0, runningTurnId }) };
+  }
+
+  /** The turn that a request has started before. */
+  #startedBy(requestId: string | null, asked: string): string | null {
+    if (requestId == null) return null;
+    if ([...requestId].length > 128) refuse('INVALID_INPUT', 'the requestId is too long; it may have at most 128 characters');
+    const known = this.#requests.get(requestId);
+    if (known && known.asked !== asked) {
+      refuse('INVALID_INPUT', 'this page has used the requestId for another request; each request needs an id of its own');
+    }
+    return known?.turnId ?? null;
   }
 
   #start(
@@ -229,9 +244,7 @@ export class MockAgent {
     const newModel = modelId === null ? session.modelId : this.#store.model(modelId);
     const { turnId } = this.#turns.begin(session, content, retry);
     session.modelId = newModel;
-    if (requestId === null) return turnId;
-    this.#requests.set(requestId, turnId);
-    if (this.#cancelledAhead.delete(requestId)) this.#turns.cancel(turnId);
+    if (requestId !== null && this.#cancelledAhead.delete(requestId)) this.#turns.cancel(turnId);
     return turnId;
   }
 
@@ -250,17 +263,19 @@ export class MockAgent {
     if (requestId == null) return this.#turns.cancel(null) || this.#stopCompaction();
     if (this.#compaction?.requestId === requestId) return this.#stopCompaction();
     const started = this.#requests.get(requestId as string);
-    if (started !== undefined) return this.#turns.cancel(started);
+    if (started !== undefined) return this.#turns.cancel(started.turnId);
     this.#cancelledAhead.add(requestId as string);
     return false;
   }
 
-  #attach({ sessionId, afterSequence, onEvent }: Args): unknown {
+  #attach({ sessionId, afterSequence, onEvent }: Args): Attachment {
     const session = this.#opened(sessionId);
+    const channel = channelId(onEvent);
+    this.#log.checkRoom();
     // Without a number: from the start of the running turn, or from now on.
     const after = (afterSequence as number | null) ?? this.#turns.running?.startSequence ?? null;
-    const subscription = this.#log.subscribe(channelId(onEvent), session.sessionId, { after });
-    const { state, turnId, lastSequence } = this.#info(session);
+    const { state, turnId = null, lastSequence } = this.#info(session);
+    const subscription = this.#log.subscribe(channel, session.sessionId, { after, runningTurnId: turnId });
     return { subscription, state, turnId, lastSequence };
   }
 

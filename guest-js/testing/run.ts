@@ -8,6 +8,7 @@ import type {
   AssistantPart,
   Interruption,
   JsonValue,
+  StopReason,
   Usage,
 } from '../bindings.js';
 import { errorOf, type MockScript, type MockStep } from './script.js';
@@ -17,9 +18,9 @@ type ToolStep = Extract<MockStep, { tool: string }>;
 /** What a running turn can do to the agent around it. */
 export interface RunContext {
   emit(kind: AgentEventKind): void;
-  storeAnswer(parts: AssistantPart[], interruption?: Interruption): void;
+  storeAnswer(parts: AssistantPart[], end: AnswerEnd): void;
   /** What is stored where a turn ends without another word. */
-  storeEnd(interruption?: Interruption): void;
+  storeEnd(end: AnswerEnd): void;
   storeCall(callId: string, toolName: string, args: JsonValue): void;
   storeResult(callId: string, tool: ToolStep): void;
   /** Fulfilled when a hold is released. */
@@ -29,9 +30,15 @@ export interface RunContext {
   script: MockScript;
 }
 
+/** Why an answer ended. */
+export interface AnswerEnd {
+  stopReason?: StopReason;
+  interruption?: Interruption;
+}
+
 /** How a run ended. */
 export type RunEnd =
-  | { status: 'completed'; output: string }
+  | { status: 'completed'; output: string; stopReason: StopReason }
   | { status: 'failed'; output: string; error: AgentErrorData }
   | { status: 'cancelled'; output: string };
 
@@ -62,14 +69,19 @@ export class MockRun {
       if (this.cancelled) break;
       if (typeof step === 'object' && 'fail' in step) {
         const error = errorOf(step.fail);
-        const output = this.#finishAnswer('failed');
+        const output = this.#finishAnswer({ interruption: 'failed' });
         this.#context.emit({ type: 'error', error });
         return { status: 'failed', output, error };
       }
+      if (typeof step === 'object' && 'stop' in step) return this.#complete(step.stop);
       await this.#take(step);
     }
-    if (this.cancelled) return { status: 'cancelled', output: this.#finishAnswer('cancelled') };
-    return { status: 'completed', output: this.#finishAnswer() };
+    if (this.cancelled) return { status: 'cancelled', output: this.#finishAnswer({ interruption: 'cancelled' }) };
+    return this.#complete('endTurn');
+  }
+
+  #complete(stopReason: StopReason): RunEnd {
+    return { status: 'completed', output: this.#finishAnswer({ stopReason }), stopReason };
   }
 
   async #take(step: MockStep): Promise<void> {
@@ -118,7 +130,7 @@ export class MockRun {
     for (const { tool, callId } of calls) {
       this.#parts.push({ type: 'toolCall', callId, toolName: tool.tool, arguments: tool.arguments ?? {} });
     }
-    this.#finishAnswer();
+    this.#finishAnswer({ stopReason: 'endTurn' });
     await Promise.all(calls.map(({ tool, callId }) => this.#callTool(tool, callId)));
     this.#step += 1;
   }
@@ -153,11 +165,11 @@ export class MockRun {
   }
 
   /** Stores what the model has said since the last call, and gives its text. */
-  #finishAnswer(interruption?: Interruption): string {
+  #finishAnswer(end: AnswerEnd): string {
     const parts = this.#parts;
     this.#parts = [];
-    if (parts.length > 0) this.#context.storeAnswer(parts, interruption);
-    else this.#context.storeEnd(interruption);
+    if (parts.length > 0) this.#context.storeAnswer(parts, end);
+    else this.#context.storeEnd(end);
     return parts.map((part) => (part.type === 'text' ? part.text : '')).join('');
   }
 

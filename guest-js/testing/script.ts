@@ -4,7 +4,7 @@
 
 import type {
   AgentError as AgentErrorData,
-  AgentEvent,
+  ChannelMessage,
   ContentBlock,
   ErrorCode,
   ErrorSource,
@@ -12,6 +12,7 @@ import type {
   ModelEntry,
   SessionEvent,
   SkillInfo,
+  StopReason,
   ToolInfo,
   Usage,
 } from '../bindings.js';
@@ -49,6 +50,11 @@ export type MockStep =
   | { compacted: { tokensBefore: number; tokensAfter: number; messagesRemoved: number } }
   /** An error that does not end the turn. */
   | { error: MockError }
+  /**
+   * The model stops for this reason, such as `length`: the answer is cut, and the turn completes.
+   * What comes after it is not run. Absent: `endTurn`.
+   */
+  | { stop: StopReason }
   /**
    * The turn fails. What comes after it is not run. As the first step with `HOOK_ABORTED` or
    * `STORAGE_ERROR` it fails as in the agent: before the message is stored.
@@ -124,8 +130,8 @@ export interface MockScript {
   usage?: Usage;
   /** Size of the context window in tokens; default that of the model. */
   contextWindow?: number;
-  /** Makes the way to the page unreliable: called for every message of every subscription. */
-  transport?: (event: AgentEvent, subscription: number) => MockDelivery;
+  /** Makes the way to the page unreliable: called for every message of every subscription, heartbeats included. */
+  transport?: (message: ChannelMessage, subscription: number) => MockDelivery;
   /** Fails a command: return an error (or a string, as the framework does) to reject it. */
   failCommand?: (command: string, args: Record<string, unknown>) => MockError | string | undefined;
   /** Answers commands of the app and of other plugins. Absent: they are rejected as not found. */

@@ -144,7 +144,8 @@ export function messageCount({ events }: StoredSession): number {
 export function isUnanswered({ events }: StoredSession): boolean {
   for (const event of events.toReversed()) {
     if (event.type === 'assistantMessage') {
-      return event.status === 'incomplete' || event.parts.some(({ type }) => type === 'toolCall');
+      // An answer that was cut at a limit is an answer all the same.
+      return event.interruption != null || event.parts.some(({ type }) => type === 'toolCall');
     }
     if (event.type !== 'metadata') return event.type !== 'systemMessage';
     if (event.metadata.type === 'turnInterrupted') return true;

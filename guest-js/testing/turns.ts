@@ -2,7 +2,7 @@
  * The mock agent's turns: beginning, running, cancelling, remembering.
  */
 
-import type { AgentEventKind, ContentBlock, TurnOutcome, Usage } from '../bindings.js';
+import type { AgentEventKind, ContentBlock, StopReason, TurnOutcome, Usage } from '../bindings.js';
 import type { MockLog } from './log.js';
 import { MockRun, plausibleUsage, type RunContext, type RunEnd } from './run.js';
 import { errorOf, refuse, type MockInput, type MockScript, type MockSessionEvent, type MockStep } from './script.js';
@@ -10,6 +10,9 @@ import { contextTokens, type MockStore, type StoredSession } from './store.js';
 
 /** How many ended turns the agent remembers, for `attach` and `wait_turn`. */
 const TURNS_KEPT = 8;
+
+/** Reasons to stop that leave an answer which is not whole. */
+const CUT: ReadonlySet<StopReason | undefined> = new Set<StopReason>(['length', 'contentFilter', 'refusal']);
 
 /** A turn that runs. */
 export interface RunningTurn {
@@ -77,11 +80,11 @@ export class MockTurns {
     return this.#outcomes.get(turnId) ?? refuse('INVALID_INPUT', `the turn "${turnId}" is not known (any more)`);
   }
 
-  /** Lets every `hold` step go on. */
+  /** Resumes every `hold` step. */
   release(): void {
     const holding = this.#holding;
     this.#holding = [];
-    holding.forEach((go) => go());
+    holding.forEach((resume) => resume());
   }
 
   #context(session: StoredSession, turnId: string, began: boolean): RunContext {
@@ -103,20 +106,20 @@ export class MockTurns {
           ...(tool.error !== undefined ? { error: tool.error } : {}),
           ...(tool.metadata !== undefined ? { metadata: tool.metadata } : {}),
         }),
-      storeEnd: (interruption) => {
+      storeEnd: ({ interruption, stopReason }) => {
         if (!began) return;
         const type = 'metadata';
         if (interruption) store({ type, metadata: { type: 'turnInterrupted', interruption } });
-        else store({ type, metadata: { type: 'turnEndedSilently' } });
+        else store({ type, metadata: { type: 'turnEndedSilently', ...(stopReason ? { stopReason } : {}) } });
       },
-      storeAnswer: (parts, interruption) =>
+      storeAnswer: (parts, end) =>
         store({
           type: 'assistantMessage',
           parts,
-          status: interruption ? 'incomplete' : 'complete',
+          status: end.interruption || CUT.has(end.stopReason) ? 'incomplete' : 'complete',
           providerId: 'mock',
           modelId: session.modelId,
-          ...(interruption ? { interruption } : {}),
+          ...end,
         }),
     };
   }
@@ -141,6 +144,7 @@ export class MockTurns {
       turnId,
       status: end.status,
       ...(end.status === 'failed' ? { error: end.error } : {}),
+      ...(end.status === 'completed' ? { stopReason: end.stopReason } : {}),
       lastSequence: last.sequence,
       assistantOutput: end.status === 'cancelled' ? '' : end.output,
       usage,
@@ -153,6 +157,7 @@ export class MockTurns {
       type: 'turnComplete',
       status: end.status,
       ...(end.status === 'failed' ? { error: end.error } : {}),
+      ...(end.status === 'completed' ? { stopReason: end.stopReason } : {}),
       assistantOutput: end.output,
       usage,
       sessionUsage: session.usage,

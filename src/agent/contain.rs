@@ -52,7 +52,7 @@ pub(crate) enum Failure {
     TimedOut(Duration),
 }
 
-/// Calls foreign code that answers at once.
+/// Calls foreign code that returns at once.
 pub(crate) fn call<T>(run: impl FnOnce() -> T) -> Result<T, Panicked> {
     catch_unwind(AssertUnwindSafe(run)).map_err(Panicked::from_payload)
 }
@@ -85,7 +85,7 @@ impl<F> Drop for Held<'_, F> {
     }
 }
 
-/// Awaits foreign code for a limited time, which runs from its first pause: code that answers
+/// Awaits foreign code for a limited time, which runs from its first pause: code that returns
 /// at once, as most hook handlers do, costs no timer.
 pub(crate) async fn limited<F: Future>(
     limit: Duration,

@@ -171,6 +171,6 @@ fn ended_early() -> ProviderError {
 fn fault(panicked: &contain::Panicked) -> ProviderError {
     ProviderError::new(
         ProviderErrorKind::Other,
-        format!("the provider has a fault: {panicked}"),
+        format!("the provider failed: {panicked}"),
     )
 }

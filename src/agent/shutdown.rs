@@ -1,4 +1,6 @@
-//! The end of an agent: bounded, in order, once (chapter 6.3).
+//! The end of an agent: bounded, in order, once.
+
+// Requirements: 6.3 Shutdown.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

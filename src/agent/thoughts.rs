@@ -41,7 +41,7 @@ pub(crate) fn without_thoughts(text: &str) -> Cow<'_, str> {
         })
         .collect();
     let mut kept = String::new();
-    // Where the text goes on that is kept.
+    // Where the next piece that is kept begins.
     let mut from = 0;
     let mut inside = None;
     let mut any_block = false;

@@ -85,8 +85,7 @@ pub(super) async fn forward(
         let pause = following.is_none() && delta_of(&event.kind).is_some();
         next = following;
         flow.sent(event.sequence);
-        // What was skipped lies before the turn that runs.
-        if !matches!(event.kind, AgentEventKind::Skipped { .. }) {
+        if is_of_a_turn(&event) {
             running = RunningTurn::after(&event);
         }
         if channel.send(ChannelMessage::Event(event)).is_err() {
@@ -99,6 +98,12 @@ pub(super) async fn forward(
             tokio::task::consume_budget().await;
         }
     }
+}
+
+/// Whether an event tells something of the turn that runs: what was skipped lies before it,
+/// and what happens between turns has no turn id.
+fn is_of_a_turn(event: &AgentEvent) -> bool {
+    !event.turn_id.is_empty() && !matches!(event.kind, AgentEventKind::Skipped { .. })
 }
 
 /// A turn runs, and it is time for a heartbeat.

@@ -11,10 +11,6 @@ use crate::agent::event::AgentEvent;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "it is moved once, into the channel; a box would be one more allocation per event"
-)]
 pub(crate) enum ChannelMessage {
     /// An event.
     Event(AgentEvent),

@@ -184,7 +184,7 @@ impl<R: Runtime> PluginBuilder<R> {
 /// `block_on` panics inside a Tokio context, and an app may be `#[tokio::main]`: hence a
 /// task on Tauri's runtime.
 fn build_agent(builder: AgentBuilder) -> Result<Agent, AgentError> {
-    let limit = builder.plugins_limit().saturating_add(BUILD_MARGIN);
+    let limit = build_limit(&builder);
     match wait_for(limit, builder.build()) {
         Ok(built) => built,
         Err(Unanswered::Late) => Err(AgentError::internal(format!(
@@ -194,6 +194,11 @@ fn build_agent(builder: AgentBuilder) -> Result<Agent, AgentError> {
         ))),
         Err(Unanswered::Never) => Err(AgentError::internal("building the agent panicked")),
     }
+}
+
+/// How long a build may take: its plugins have as long as their own limits allow.
+fn build_limit(builder: &AgentBuilder) -> Duration {
+    builder.plugins_limit().saturating_add(BUILD_MARGIN)
 }
 
 fn on_event<R: Runtime>(app: &AppHandle<R>, event: &RunEvent) {
@@ -224,5 +229,42 @@ pub trait AgentExt<R: Runtime> {
 impl<R: Runtime, T: Manager<R>> AgentExt<R> for T {
     fn agent(&self) -> &Agent {
         self.state::<Agent>().inner()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use async_trait::async_trait;
+
+    use super::*;
+    use crate::{AgentConfig, HookRegistry, Plugin, PluginError};
+
+    struct Nothing(&'static str);
+
+    #[async_trait]
+    impl Plugin for Nothing {
+        fn id(&self) -> &str {
+            self.0
+        }
+
+        fn apply(&self, _hooks: &mut HookRegistry) -> Result<(), PluginError> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_build_may_take_as_long_as_all_its_plugins_may_and_a_minute() {
+        let config = |plugin_timeout_ms| AgentConfig {
+            plugin_timeout_ms,
+            ..AgentConfig::new("m1")
+        };
+        let minute = Duration::from_secs(60);
+        let bare = AgentBuilder::new(config(100_000));
+        assert_eq!(build_limit(&bare), minute);
+        let two = bare.plugin(Nothing("a")).plugin(Nothing("b"));
+        // Each is initialised, applied and, if another fails, shut down.
+        assert_eq!(build_limit(&two), minute + Duration::from_secs(600));
+        let endless = AgentBuilder::new(config(u64::MAX)).plugin(Nothing("a"));
+        assert!(build_limit(&endless) > Duration::from_millis(u64::MAX));
     }
 }

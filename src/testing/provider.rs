@@ -28,7 +28,7 @@ use crate::{ChatRequest, ChatStream, ModelInfo, ModelProvider, ProviderError, Pr
 /// use tokio_util::sync::CancellationToken;
 /// use futures_util::StreamExt as _;
 /// use youyou_agent::testing::{ScriptedProvider, call, done, request, text, text_model, user};
-/// use youyou_agent::{ChatEvent, ModelProvider as _};
+/// use youyou_agent::ModelProvider as _;
 ///
 /// # let runtime = tokio::runtime::Builder::new_current_thread().build()?;
 /// # runtime.block_on(async {
@@ -38,7 +38,7 @@ use crate::{ChatRequest, ChatStream, ModelInfo, ModelProvider, ProviderError, Pr
 ///     .always(|_request| [text("ok"), done()]);
 ///
 /// let asked = request("m1", [user("What time is it?")]);
-/// let answer: Vec<ChatEvent> = provider.chat(asked, CancellationToken::new()).await?.collect().await;
+/// let answer: Vec<_> = provider.chat(asked, CancellationToken::new()).await?.collect().await;
 /// assert_eq!(answer.len(), 3);
 /// assert_eq!(provider.request_count(), 1);
 /// assert_eq!(provider.violations(), Vec::<String>::new());

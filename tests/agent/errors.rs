@@ -2,7 +2,10 @@
 
 use serde_json::json;
 use youyou_agent::testing::{done, error, text};
-use youyou_agent::{AgentError, ErrorCode, ErrorOrigin, ProviderError, ProviderErrorKind as Kind};
+use youyou_agent::{
+    AgentError, ErrorCode, ErrorOrigin, HookError, PluginError, ProviderError,
+    ProviderErrorKind as Kind, ToolError,
+};
 
 use crate::look::assert_failed;
 use crate::rig::{Rig, config, provider};
@@ -259,6 +262,41 @@ fn messages_name_the_thing_and_what_to_do() {
             assert!(error.message.contains(part), "{part}: {}", error.message);
         }
     }
+}
+
+#[test]
+fn errors_of_tools_hooks_and_plugins_take_over_what_io_and_json_say_and_keep_the_source() {
+    fn read<E: From<std::io::Error>>() -> Result<(), E> {
+        Err(std::io::Error::other("the disk is full"))?;
+        Ok(())
+    }
+    fn parse<E: From<serde_json::Error>>() -> Result<(), E> {
+        let _: u8 = serde_json::from_str("")?;
+        Ok(())
+    }
+    fn check<E>(message: fn(&E) -> &str)
+    where
+        E: std::error::Error + PartialEq + From<std::io::Error> + From<serde_json::Error>,
+    {
+        let error = read::<E>().unwrap_err();
+        assert_eq!(
+            (message(&error), &*error.to_string()),
+            ("the disk is full", "the disk is full")
+        );
+        assert!(error.source().unwrap().is::<std::io::Error>());
+        let error = parse::<E>().unwrap_err();
+        assert!(message(&error).starts_with("EOF while parsing"), "{error}");
+        assert!(error.source().unwrap().is::<serde_json::Error>());
+    }
+    check::<ToolError>(|error| &error.message);
+    check::<HookError>(|error| &error.message);
+    check::<PluginError>(|error| &error.message);
+    let bare = HookError::new("no");
+    assert!(std::error::Error::source(&bare).is_none());
+    assert_eq!(
+        bare,
+        HookError::new("no").with_source("the source does not count")
+    );
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Area G, first part: what the hooks of sessions and turns get and may change (chapter 3.5).
+//! Requirements 3.5: what the hooks of sessions and turns get and may change.
 
 use std::sync::{Arc, Mutex};
 

@@ -1,5 +1,5 @@
-//! Area G: the hook before a compaction, which may add to what the summary is told, or stop it
-//! (chapter 3.5).
+//! Requirements 3.5: the hook before a compaction, which may add to what the summary is told, or
+//! stop it.
 
 use youyou_agent::testing::{call, done, error, kinds, text};
 use youyou_agent::{

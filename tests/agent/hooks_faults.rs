@@ -1,5 +1,4 @@
-//! Area G, second part: handlers that fail, panic or hang. All three are one thing, a fault
-//! (chapter 3.5).
+//! Requirements 3.5: handlers that fail, panic or hang. All three are one thing, a fault.
 
 use std::time::Duration;
 

@@ -1,5 +1,4 @@
-//! Area G: how long a handler may take, also where somebody cancels or closes
-//! (chapter 3.5).
+//! Requirements 3.5: how long a handler may take, also where somebody cancels or closes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -73,7 +72,7 @@ async fn hanging_in(hook: &'static str, tap_named: Tap) -> (Rig, Gate) {
     (rig, gate)
 }
 
-/// Sends, cancels when the handler hangs, and answers the events and how long the cancel took.
+/// Sends, cancels when the handler hangs, and returns the events and how long the cancel took.
 async fn cancelled_in(hook: &'static str, tap_named: Tap) -> (Rig, Vec<&'static str>, Duration) {
     let (rig, gate) = hanging_in(hook, tap_named).await;
     let turn = rig.session.send("go").unwrap();

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use serde_json::json;
-use youyou_agent::testing::{Gate, RecordingTool, ScriptedProvider, call, collect, done, text};
+use youyou_agent::testing::{Gate, RecordingTool, ScriptedProvider, call, done, text};
 use youyou_agent::{
-    ContentBlock, HookCall, HookError, HookOutcome, HookRegistry, HookReport, OnFault, Tap,
-    TurnStartChange,
+    AgentBuilder, ContentBlock, ErrorCode, HookCall, HookError, HookOutcome, HookRegistry,
+    HookReport, OnFault, SessionConfig, Tap, TurnStartChange,
 };
 
 use crate::look::{assert_completed, result};
@@ -166,38 +166,39 @@ async fn an_observer_sees_the_fault_that_stops_a_hook() {
 
 #[tokio::test(start_paused = true)]
 async fn no_observer_is_called_once_the_plugins_are_shut_down() {
+    // A handler that is still at work then ends with a fault, and those behind it are not called.
     let gate = Gate::closed();
     let door = gate.clone();
     let lines = Lines::default();
-    let settings = youyou_agent::AgentConfig {
-        shutdown_timeout_ms: 1_000,
-        ..config()
-    };
-    let rig = Rig::with(one_call(), settings, |builder| {
-        builder
-            .plugin(watcher(&lines).logged_in(&lines))
-            .plugin(Probe::tapping("slow", move |hooks| {
-                let door = door.clone();
-                hooks.turn_start("hang", move |_| {
-                    let door = door.clone();
-                    async move {
-                        door.pass().await;
-                        Ok(HookOutcome::Continue)
-                    }
-                });
-                hooks.session_end("end", |_| async { Ok(HookOutcome::Continue) });
-            }))
-    })
-    .await;
+    let slow = Probe::tapping("slow", move |hooks| {
+        let door = door.clone();
+        hooks.session_start("first", |_| async { Ok(HookOutcome::Continue) });
+        hooks.session_start(Tap::named("hangs").no_limit(), move |_| {
+            let door = door.clone();
+            async move {
+                door.pass().await;
+                Ok(HookOutcome::Continue)
+            }
+        });
+        hooks.session_start("unreached", |_| async { Ok(HookOutcome::Continue) });
+    });
+    let agent = AgentBuilder::new(config())
+        .provider(provider())
+        .plugin(watcher(&lines).logged_in(&lines))
+        .plugin(slow)
+        .build()
+        .await
+        .unwrap();
     lines.clear();
-    let turn = rig.session.send("hi").unwrap();
+    let creating = agent.clone();
+    let creating =
+        tokio::spawn(async move { creating.create_session(SessionConfig::default()).await });
     gate.arrived(1).await;
-    rig.agent.shutdown().await;
-    collect(turn).await;
-    let all = lines.all();
+    agent.shutdown().await;
+    let refused = creating.await.unwrap().unwrap_err();
+    assert_eq!(refused.code, ErrorCode::AgentShutDown);
     assert_eq!(
-        all.last().map(String::as_str),
-        Some("watcher shutdown"),
-        "{all:?}"
+        lines.all(),
+        ["SessionStart slow/first 0 ms continued", "watcher shutdown"]
     );
 }

@@ -1,5 +1,5 @@
-//! Area G: the hooks around a tool, which may change what it gets and what the model sees of
-//! it (chapter 3.5).
+//! Requirements 3.5: the hooks around a tool, which may change what it gets and what the model
+//! sees of it.
 
 use std::sync::{Arc, Mutex};
 

@@ -289,7 +289,7 @@ async fn a_shutdown_waits_for_the_memories_of_a_session_that_was_replaced() {
         assert_eq!(memories.all().len(), kept);
         assert_eq!(report.problems.len(), told, "{report:?}");
         let noted = format!("{:?}", rig.stored()).contains("MemoryCheckpoint");
-        assert_eq!(noted, in_time, "what was left out is made up for");
+        assert_eq!(noted, in_time, "what was left out is not noted as done");
     }
 }
 

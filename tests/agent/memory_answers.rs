@@ -1,4 +1,4 @@
-//! Chapter 5.7: what of a model's answer becomes a memory.
+//! What of a model's answer becomes a memory.
 
 use youyou_agent::testing::{InMemoryMemories, ScriptedProvider, memory};
 use youyou_agent::{AgentConfig, Memory};

@@ -1,4 +1,4 @@
-//! Chapter 5.7: what an extraction covers, and what is made up for where one is cut off.
+//! What an extraction covers, and what runs after a resume where one is cut off.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -122,7 +122,7 @@ async fn what_a_checkpoint_could_not_extract_is_in_the_next_extraction() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_checkpoint_that_a_crash_cut_off_is_made_up_for() {
+async fn a_checkpoint_that_a_crash_cut_off_runs_after_a_resume() {
     let door = Gate::closed();
     let behind = door.clone();
     let hanging = extracting(move || vec![gate(&behind), text("[]"), done()]);
@@ -179,7 +179,7 @@ async fn a_checkpoint_says_what_it_covers_however_late_it_ends() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_close_could_not_extract_is_made_up_for() {
+async fn what_a_close_could_not_extract_is_extracted_after_a_resume() {
     let broken = Arc::new(AtomicBool::new(true));
     let fails = Arc::clone(&broken);
     let provider = extracting(move || match fails.load(Ordering::SeqCst) {

@@ -139,7 +139,7 @@ async fn a_late_checkpoint_writes_over_no_record_that_cannot_be_read() {
 async fn a_late_checkpoint_brings_no_deleted_session_back() {
     let (lines, _) = stored_after("[]", |storage, id| {
         let deleted = futures_util::FutureExt::now_or_never(storage.delete(id));
-        assert_eq!(deleted.unwrap().unwrap(), true);
+        assert!(deleted.unwrap().unwrap());
     })
     .await;
     assert_eq!(lines, Vec::<String>::new());

@@ -1,4 +1,4 @@
-//! Chapter 5.7: whatever goes wrong with memories, turns go on and sessions close in time.
+//! Whatever goes wrong with memories, turns go on and sessions close in time.
 
 use std::time::Duration;
 

@@ -106,7 +106,8 @@ async fn an_extraction_has_what_a_running_turn_leaves() {
 #[tokio::test(start_paused = true)]
 async fn an_extraction_that_fails_at_shutdown_is_told_with_its_reason() {
     // C35
-    let answers: [(fn() -> Vec<Step>, &str); 3] = [
+    type Answer = fn() -> Vec<Step>;
+    let answers: [(Answer, &str); 3] = [
         (
             || vec![error(ProviderErrorKind::Auth, "wrong key")],
             "wrong key",

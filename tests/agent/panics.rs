@@ -1,33 +1,32 @@
-//! Requirements 10: a panic of a caller's code is contained, whatever its payload does.
+//! Requirements 10: a panic in a hook, a tool or a plugin is contained, whatever its payload does.
 
-use std::num::NonZeroUsize;
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::json;
-use tokio_util::sync::CancellationToken;
-use youyou_agent::testing::{
-    Gate, RecordingTool, ScriptedProvider, call, collect, done, text, vision_model,
-};
+use youyou_agent::testing::{Gate, RecordingTool, ScriptedProvider, call, collect, done, text};
 use youyou_agent::{
-    AgentBuilder, AgentConfig, ChatRequest, ChatStream, ErrorCode, HookError, HookOutcome,
-    HookRegistry, HookResult, ListPage, Memory, MemoryStorage, ModelInfo, ModelProvider, Plugin,
-    PluginError, ProviderError, SendOptions, SessionConfig, SessionEvent, SessionLog,
-    SessionStorage, SessionSummary, StorageError, Tap, ToolContext, ToolDefinition, ToolError,
-    ToolHandler, ToolInput, ToolOutput, TurnEnd, TurnStatus,
+    AgentBuilder, AgentConfig, ErrorCode, HookError, HookOutcome, HookRegistry, HookResult, Plugin,
+    PluginError, Tap, ToolContext, ToolDefinition, ToolError, ToolHandler, ToolInput, ToolOutput,
+    TurnEnd,
 };
 
 use crate::look::{results, warnings};
 use crate::probe::Probe;
-use crate::rig::{MODEL, Rig, config, provider};
+use crate::rig::{Rig, config, provider};
 use crate::told::told;
 
 /// Panics when it is dropped, with a payload that does so, too, this many times.
 #[derive(Debug, thiserror::Error)]
 #[error("a bomb")]
-struct Bomb(u8);
+pub(crate) struct Bomb(u8);
+
+impl Bomb {
+    pub(crate) fn new() -> Self {
+        Self(3)
+    }
+}
 
 impl Drop for Bomb {
     fn drop(&mut self) {
@@ -45,12 +44,12 @@ fn explode_again(times: u8) -> ! {
     }
 }
 
-fn explode<T>() -> T {
-    std::panic::panic_any(Bomb(3))
+pub(crate) fn explode<T>() -> T {
+    std::panic::panic_any(Bomb::new())
 }
 
 /// Explodes wherever it is asked for anything.
-struct Bomber;
+pub(crate) struct Bomber;
 
 #[async_trait]
 impl ToolHandler for Bomber {
@@ -75,81 +74,8 @@ impl ToolHandler for LateBomber {
     }
 
     async fn call(&self, _: ToolInput, _: ToolContext) -> Result<ToolOutput, ToolError> {
-        let _armed = Bomb(3);
+        let _armed = Bomb::new();
         tokio::time::sleep(self.takes).await;
-        explode()
-    }
-}
-
-/// Where a provider explodes.
-#[derive(Debug, Clone, Copy)]
-enum Where {
-    Models,
-    Chat,
-    Stream,
-    End,
-}
-
-#[async_trait]
-impl ModelProvider for Where {
-    fn id(&self) -> &str {
-        "bomber"
-    }
-
-    fn models(&self) -> Vec<ModelInfo> {
-        match self {
-            Self::Models => explode(),
-            _ => vec![vision_model("bomb-1")],
-        }
-    }
-
-    async fn chat(
-        &self,
-        _: ChatRequest,
-        _: CancellationToken,
-    ) -> Result<ChatStream, ProviderError> {
-        let armed = match self {
-            Self::Chat => explode(),
-            Self::End => Some(Bomb(3)),
-            _ => None,
-        };
-        Ok(Box::pin(futures_util::stream::poll_fn(move |_| {
-            match &armed {
-                // It ends without an end mark, and the bomb goes off when it is dropped.
-                Some(_) => Poll::Ready(None),
-                None => explode(),
-            }
-        })))
-    }
-}
-
-#[async_trait]
-impl SessionStorage for Bomber {
-    async fn append(&self, _: &str, _: &[SessionEvent]) -> Result<(), StorageError> {
-        explode()
-    }
-
-    async fn load(&self, _: &str) -> Result<Option<SessionLog>, StorageError> {
-        explode()
-    }
-
-    async fn summary(&self, _: &str) -> Result<Option<SessionSummary>, StorageError> {
-        explode()
-    }
-
-    async fn list(&self, _: Option<&str>, _: NonZeroUsize) -> Result<ListPage, StorageError> {
-        explode()
-    }
-
-    async fn find(&self, _: &str) -> Result<Vec<SessionSummary>, StorageError> {
-        explode()
-    }
-
-    async fn rename(&self, _: &str, _: &str) -> Result<bool, StorageError> {
-        explode()
-    }
-
-    async fn delete(&self, _: &str) -> Result<bool, StorageError> {
         explode()
     }
 }
@@ -189,7 +115,7 @@ fn one_call() -> ScriptedProvider {
         .reply([text("ok"), done()])
 }
 
-const FAULT: &str = "it panicked: with a payload that is no text";
+pub(crate) const FAULT: &str = "it panicked: with a payload that is no text";
 
 fn named(hook: &str) -> String {
     format!("the handler \"bomb\" of the plugin \"bombs\" failed in {hook}: {FAULT}")
@@ -252,7 +178,7 @@ async fn a_handler_that_explodes_when_it_is_dropped_is_dropped_without_harm() {
                 let door = door.clone();
                 async move {
                     if &*end.assistant_output == "first" {
-                        let _armed = Bomb(3);
+                        let _armed = Bomb::new();
                         door.pass().await;
                         std::future::pending::<()>().await;
                     }
@@ -280,7 +206,7 @@ async fn a_handler_that_explodes_when_it_is_dropped_is_dropped_without_harm() {
 async fn an_error_whose_source_explodes_when_it_is_dropped_is_a_failure_like_any_other() {
     // C24
     async fn fails<C>() -> HookResult<C> {
-        Err(HookError::new("out of order").with_source(Bomb(3)))
+        Err(HookError::new("out of order").with_source(Bomb::new()))
     }
     fn tap(hooks: &mut HookRegistry) {
         hooks.session_start("bomb", |_| fails());
@@ -298,7 +224,7 @@ async fn an_error_whose_source_explodes_when_it_is_dropped_is_a_failure_like_any
         }
 
         async fn call(&self, _: ToolInput, _: ToolContext) -> Result<ToolOutput, ToolError> {
-            Err(ToolError::new("no echo").with_source(Bomb(3)))
+            Err(ToolError::new("no echo").with_source(Bomb::new()))
         }
     }
 
@@ -371,113 +297,6 @@ async fn a_tool_that_explodes_after_its_time_was_up_harms_nobody() {
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_provider_whose_panic_panics_fails_its_turn_alone() {
-    // C24
-    for place in [Where::Chat, Where::Stream, Where::End] {
-        let settings = AgentConfig {
-            max_retries: 0,
-            ..config()
-        };
-        let rig = Rig::with(provider(), settings, |builder| builder.provider(place)).await;
-        let bombed = SendOptions {
-            model_id: Some("bomb-1".into()),
-            ..SendOptions::default()
-        };
-        let turn = rig.session.send_with("hi", bombed).unwrap();
-        let outcome = turn.outcome().await;
-        assert_eq!(outcome.status, TurnStatus::Failed, "{place:?}");
-        let error = outcome.error.unwrap();
-        assert_eq!(error.code, ErrorCode::ProviderError, "{place:?} {error:?}");
-        let well = SendOptions {
-            model_id: Some(MODEL.into()),
-            ..SendOptions::default()
-        };
-        rig.provider.queue([text("well"), done()]);
-        let outcome = rig
-            .session
-            .send_with("again", well)
-            .unwrap()
-            .outcome()
-            .await;
-        assert_eq!(*outcome.assistant_output, *"well", "{place:?}");
-        rig.epilogue().await;
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_provider_that_explodes_when_it_is_asked_for_its_models_fails_the_build() {
-    // C24
-    let built = AgentBuilder::new(config()).provider(Where::Models).build();
-    let error = built.await.unwrap_err();
-    assert_eq!(error.code, ErrorCode::InvalidDefaultModel, "{error:?}");
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_storage_whose_panic_panics_fails_what_it_was_asked_for() {
-    // C24
-    let agent = AgentBuilder::new(config())
-        .provider(provider().always(|_| [text("ok"), done()]))
-        .session_storage(Bomber)
-        .build()
-        .await
-        .unwrap();
-    let session = agent
-        .create_session(SessionConfig::default())
-        .await
-        .unwrap();
-    for _ in 0..2 {
-        let outcome = session.send("hi").unwrap().outcome().await;
-        let error = outcome.error.unwrap();
-        assert_eq!(error.code, ErrorCode::StorageError);
-        assert!(error.message.contains(FAULT), "{}", error.message);
-    }
-    let history = agent.session_history("other", None, None).await;
-    assert_eq!(history.unwrap_err().code, ErrorCode::StorageError);
-    let resumed = agent.resume_session("other", Default::default()).await;
-    assert_eq!(resumed.unwrap_err().code, ErrorCode::SessionBusy);
-    session.close().await.unwrap();
-    let resumed = agent.resume_session("other", Default::default()).await;
-    assert_eq!(resumed.unwrap_err().code, ErrorCode::StorageError);
-    let session = agent
-        .create_session(SessionConfig::default())
-        .await
-        .unwrap();
-    session.close().await.unwrap();
-}
-
-#[async_trait]
-impl MemoryStorage for Bomber {
-    async fn load(&self, _: &str) -> Result<Vec<Memory>, StorageError> {
-        explode()
-    }
-
-    async fn upsert(&self, _: Memory) -> Result<(), StorageError> {
-        explode()
-    }
-
-    async fn delete(&self, _: &str, _: &str) -> Result<bool, StorageError> {
-        explode()
-    }
-
-    async fn search(&self, _: &str, _: &str, _: NonZeroUsize) -> Result<Vec<Memory>, StorageError> {
-        explode()
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn memories_whose_storage_explodes_are_gone_without() {
-    // C24
-    let rig = Rig::with(
-        provider().always(|_| [text("ok"), done()]),
-        config(),
-        |builder| builder.memory_storage(Bomber),
-    )
-    .await;
-    assert_eq!(told(&rig.send("hi").await).last().unwrap(), "completed: ok");
-    rig.epilogue().await;
-}
-
 /// A plugin that explodes in one step of its life.
 struct Bombing(&'static str);
 
@@ -490,7 +309,7 @@ impl Plugin for Bombing {
     async fn initialize(&self, _: Arc<serde_json::Value>) -> Result<(), PluginError> {
         match self.0 {
             "initialize" => explode(),
-            "error" => Err(PluginError::new("no").with_source(Bomb(3))),
+            "error" => Err(PluginError::new("no").with_source(Bomb::new())),
             _ => Ok(()),
         }
     }

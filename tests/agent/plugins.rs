@@ -1,15 +1,14 @@
-//! Area G, third part: the life of plugins, from initialise to apply, and back when one fails (chapters
-//! 3.4 and 5.6).
+//! Requirements 3.4: the life of plugins, from initialise to apply, and back when one fails.
 
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::time::Instant;
 use youyou_agent::testing::{InMemorySessions, RecordingTool, done, text, text_model};
 use youyou_agent::{
-    Agent, AgentBuilder, AgentConfig, AgentError, ErrorCode, ErrorOrigin, PluginError,
-    SkillDefinition,
+    Agent, AgentBuilder, AgentConfig, AgentError, ErrorCode, ErrorOrigin, HookOutcome,
+    HookRegistry, Plugin, PluginError, SkillDefinition, TurnStart,
 };
 
 use crate::look::system;
@@ -222,7 +221,7 @@ async fn a_panic_in_any_method_of_a_plugin_is_contained() {
     struct Shy(std::sync::atomic::AtomicBool);
 
     #[async_trait::async_trait]
-    impl youyou_agent::Plugin for Shy {
+    impl Plugin for Shy {
         fn id(&self) -> &str {
             let told = self.0.swap(true, std::sync::atomic::Ordering::Relaxed);
             assert!(!told, "asked before");
@@ -233,7 +232,7 @@ async fn a_panic_in_any_method_of_a_plugin_is_contained() {
             panic!("indescribable")
         }
 
-        fn apply(&self, _: &mut youyou_agent::HookRegistry) -> Result<(), PluginError> {
+        fn apply(&self, _: &mut HookRegistry) -> Result<(), PluginError> {
             Ok(())
         }
 
@@ -258,7 +257,7 @@ async fn active_plugins_are_described_in_the_system_prompt() {
     struct Described;
 
     #[async_trait::async_trait]
-    impl youyou_agent::Plugin for Described {
+    impl Plugin for Described {
         fn id(&self) -> &str {
             "described"
         }
@@ -271,7 +270,7 @@ async fn active_plugins_are_described_in_the_system_prompt() {
             "Watches over commands."
         }
 
-        fn apply(&self, _: &mut youyou_agent::HookRegistry) -> Result<(), PluginError> {
+        fn apply(&self, _: &mut HookRegistry) -> Result<(), PluginError> {
             Ok(())
         }
     }
@@ -287,4 +286,62 @@ async fn active_plugins_are_described_in_the_system_prompt() {
         "# Active plugins\n- The Guard: Watches over commands.\n"
     );
     rig.epilogue().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_plugin_behind_an_arc_is_the_plugin_itself_in_every_step() {
+    struct Noted(Lines);
+
+    #[async_trait::async_trait]
+    impl Plugin for Noted {
+        fn id(&self) -> &str {
+            "noted"
+        }
+
+        fn display_name(&self) -> &str {
+            "The Noted"
+        }
+
+        fn description(&self) -> &str {
+            "Notes its life."
+        }
+
+        async fn initialize(&self, config: Arc<Value>) -> Result<(), PluginError> {
+            self.0.add(format!("initialize with {config}"));
+            Ok(())
+        }
+
+        fn apply(&self, hooks: &mut HookRegistry) -> Result<(), PluginError> {
+            self.0.add("apply");
+            let lines = self.0.clone();
+            hooks.turn_start("t", move |turn: TurnStart| {
+                lines.add(format!("turn with {}", turn.plugin_config));
+                async { Ok(HookOutcome::Continue) }
+            });
+            Ok(())
+        }
+
+        async fn shutdown(&self) -> Result<(), PluginError> {
+            self.0.add("shutdown");
+            Ok(())
+        }
+    }
+
+    let lines = Lines::default();
+    let shared: Arc<dyn Plugin> = Arc::new(Noted(lines.clone()));
+    let provider = provider().reply([text("hi"), done()]);
+    let rig = Rig::with(provider, config(), |builder| {
+        builder.plugin_with_config(shared, json!(7))
+    })
+    .await;
+    rig.send("hi").await;
+    assert_eq!(
+        system(&rig.request(1)),
+        "# Active plugins\n- The Noted: Notes its life.\n"
+    );
+    rig.agent.shutdown().await;
+    assert_eq!(
+        lines.all(),
+        ["initialize with 7", "apply", "turn with 7", "shutdown"]
+    );
 }

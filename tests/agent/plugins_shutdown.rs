@@ -1,4 +1,4 @@
-//! Area G: the end of plugins, at a shutdown at any time (chapters 3.4, 5.6 and 6.3).
+//! Requirements 3.4 and 6.3: the end of plugins, at a shutdown at any time.
 
 use std::num::NonZeroUsize;
 use std::time::Duration;

@@ -27,7 +27,7 @@ fn everything_a_user_writes_has_an_example_that_is_built_and_run() {
         ("src/agent/tool/typed.rs", "pub fn typed<"),
         ("src/agent/tool/typed.rs", "pub fn typed_blocking<"),
         ("src/agent/plugin.rs", "pub trait Plugin"),
-        ("src/agent/hook/mod.rs", "pub struct Tap"),
+        ("src/agent/hook/tap.rs", "pub struct Tap"),
         ("src/agent/skill.rs", "pub struct SkillDefinition"),
         ("src/agent/storage/mod.rs", "pub trait SessionStorage"),
         ("src/agent/memory/mod.rs", "pub trait MemoryStorage"),

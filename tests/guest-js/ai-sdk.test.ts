@@ -131,7 +131,7 @@ describe('a chat of the SDK on the agent', () => {
     expect(chat.error).toMatchObject({ code: 'HOOK_ABORTED' });
     await chat.regenerate();
     expect({ status: chat.status, asked }).toEqual({ status: 'ready', asked: ['one', 'two', 'two', 'two'] });
-    const { events } = (await (await currentSession())?.history()) ?? { events: [] };
+    const events = (await (await currentSession())?.history())?.items ?? [];
     const said = events.flatMap((event) => (event.type === 'userMessage' ? event.content : []));
     expect(said).toEqual([{ type: 'text', text: 'one' }, { type: 'text', text: 'two' }]);
   });
@@ -258,7 +258,7 @@ describe('stored events', () => {
     const chat = new Chat();
     await chat.sendMessage({ text: 'hi' });
     const session = await currentSession();
-    const { events } = (await session?.history()) ?? { events: [] };
+    const events = (await session?.history())?.items ?? [];
     const stored = toUIMessages(events);
     const withoutPlace = (messages: UIMessage[]): unknown =>
       JSON.parse(JSON.stringify(plain(messages), (key, value: unknown) => (['id', 'state'].includes(key) ? undefined : value)));

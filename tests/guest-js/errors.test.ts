@@ -53,7 +53,7 @@ async function openThenFail(thrown: unknown): Promise<Session> {
     throw thrown;
   };
   const commands = [
-    'resume_session', 'current_session', 'send_message', 'retry_turn', 'compact', 'close_session',
+    'resume_session', 'current_session', 'attach', 'send_message', 'retry_turn', 'compact', 'close_session',
     'session_history', 'list_sessions', 'find_sessions', 'rename_session', 'delete_session',
     'list_models', 'list_tools', 'list_skills',
   ];
@@ -87,6 +87,10 @@ function everyFunction(session: Session): Record<string, () => Promise<unknown>>
     activeTurn: () => session.activeTurn(),
     info: () => session.info(),
     history: () => session.history(),
+    fullHistory: () => session.fullHistory(),
+    events: async () => {
+      for await (const item of session.events()) void item;
+    },
     compact: () => session.compact(),
     close: () => session.close(),
   };
@@ -99,7 +103,7 @@ describe('a command that fails', () => {
     const session = await openThenFail(thrown);
     for (const [name, call] of Object.entries(everyFunction(session))) {
       // Closing what is closed already is done.
-      if (name === 'close' && code === 'SESSION_NOT_FOUND') continue;
+      if (name === 'close' && (code === 'SESSION_NOT_FOUND' || code === 'AGENT_SHUT_DOWN')) continue;
       const error = await reasonOf(call());
       expect(error, name).toBeInstanceOf(AgentError);
       expect(error, name).toBeInstanceOf(Error);

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createSession, resumeSession, Session, type AgentError, type AgentEvent } from '../../guest-js/index.js';
 import { mockAgent } from '../../guest-js/testing.js';
-import { completed, settled, started, text, Wire, words } from './wire.js';
+import { completed, deferred, event, heartbeat, settled, started, text, Wire, words } from './wire.js';
 
 let wire: Wire;
 let session: Session;
@@ -206,7 +206,7 @@ describe('listening to a session', () => {
     const types: string[] = [];
     const stops = [1, 2].map(() => session.onEvent((item) => types.push(item.type)));
     await settled();
-    wire.push(0, started(1));
+    wire.push(2, started(1));
     expect(types).toEqual(['turnStarted', 'turnStarted']);
     expect(report).toHaveBeenCalledOnce();
     for (const stop of stops) stop();
@@ -236,15 +236,164 @@ describe('listening to a session', () => {
   });
 
   // MD8
-  test('hears the whole turn of a message that is sent in the same tick', async () => {
-    const agent = mockAgent({ turns: [['one']], everyMs: 0 });
-    const session = await createSession();
+  test('that was begun before a message hears its whole turn, however late the agent answers', async () => {
+    const reply = deferred<unknown>();
+    await open({ attach: () => reply.promise });
     const types: string[] = [];
-    session.onEvent((event) => types.push(event.type));
-    const turn = session.send('hi');
-    await vi.advanceTimersByTimeAsync(50);
+    session.onEvent((item) => types.push(item.type));
+    // Another handle of the same session, as a second component has one.
+    const turn = new Session(await session.info()).send('hi');
+    await settled();
+    expect(wire.of('send_message')).toEqual([]);
+    reply.resolve({ subscription: 9, state: 'idle', lastSequence: 7 });
+    await settled();
+    expect(wire.of('send_message')).toHaveLength(1);
+    wire.push(0, started(8), completed(9));
+    wire.push(1, started(8), completed(9));
+    expect(types).toEqual(['turnStarted', 'turnComplete']);
     await turn.result();
-    expect(types).toEqual(['turnStarted', 'textDelta', 'turnComplete']);
+    // The next message waits for nothing.
+    session.send('again');
+    expect(wire.of('send_message')).toHaveLength(2);
+    await session.close();
+  });
+
+  // MD8
+  test('in the same tick as a message hears its whole turn from the mock agent, too', async () => {
+    const agent = mockAgent({ everyMs: 0, latencyMs: 1 });
+    const [here] = await Promise.all([createSession(), vi.advanceTimersByTimeAsync(1)]);
+    const events: AgentEvent[] = [];
+    here.onEvent((item) => events.push(item));
+    await Promise.all([here.send('hi').result(), vi.advanceTimersByTimeAsync(10)]);
+    expect(events.map(({ type }) => type)).toEqual(['turnStarted', 'textDelta', 'turnComplete']);
     agent.remove();
+  });
+
+  // MD8
+  test('that the agent never answers holds a message back no longer than two seconds', async () => {
+    await open({ attach: () => new Promise(() => undefined) });
+    session.onEvent(() => undefined);
+    session.send('hi');
+    await vi.advanceTimersByTimeAsync(1_999);
+    expect(wire.of('send_message')).toEqual([]);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(wire.of('send_message')).toHaveLength(1);
+  });
+
+  // MD8
+  test('that is refused lets the message go out', async () => {
+    const report = vi.spyOn(console, 'error').mockImplementation(() => undefined);
+    await open({
+      attach: () => {
+        throw 'youyou-agent.attach not allowed';
+      },
+    });
+    session.onEvent(() => undefined);
+    session.send('hi');
+    await settled();
+    expect(wire.of('send_message')).toHaveLength(1);
+    expect(report).toHaveBeenCalledOnce();
+    report.mockRestore();
+  });
+
+  test('is not disturbed by events that were faster than the reply', async () => {
+    const reply = deferred<unknown>();
+    await open({ attach: () => reply.promise });
+    const events: AgentEvent[] = [];
+    session.onEvent((item) => events.push(item));
+    wire.push(0, started(8), text('a', 9));
+    reply.resolve({ subscription: 1, state: 'running', turnId: 't', lastSequence: 7 });
+    await settled();
+    wire.push(0, text('b', 10), completed(11));
+    expect(events.map(({ sequence }) => sequence)).toEqual([8, 9, 10, 11]);
+    await session.close();
+  });
+
+  test('hears that a silent turn of another window runs, and fetches what it missed', async () => {
+    await open();
+    const events: AgentEvent[] = [];
+    session.onEvent((item) => events.push(item));
+    await settled();
+    expect(wire.of('ack')).toEqual([{ subscription: 1, sequence: 0 }]);
+    wire.push(0, started(1), heartbeat(1));
+    expect(wire.of('attach')).toHaveLength(1);
+    wire.skip(0);
+    await vi.advanceTimersByTimeAsync(3_000);
+    expect(wire.of('attach').at(-1)).toMatchObject({ afterSequence: 1 });
+    wire.push(1, text('a', 2), completed(3, 'a'));
+    expect(words(events)).toBe('a');
+    expect(wire.of('current_session')).toEqual([]);
+    await session.close();
+  });
+
+  test('is told of turns that were dropped unread and of what happens between turns, and waits for none of them', async () => {
+    await open();
+    const events: AgentEvent[] = [];
+    session.onEvent((item) => events.push(item));
+    if (wire.info) wire.info = { ...wire.info, state: 'idle', turnId: null, lastSequence: 91 };
+    await settled();
+    wire.push(0, event(90, { type: 'skipped', events: 80 }));
+    wire.push(0, event(91, { type: 'warning', message: 'a memory was not stored', source: 'storage' }, ''));
+    expect(events).toMatchObject([{ type: 'skipped', events: 80 }, { type: 'warning' }]);
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(wire.of('attach')).toHaveLength(1);
+    await session.close();
+  });
+});
+
+describe('the events of a session as an iteration', () => {
+  async function read(events: AsyncIterable<AgentEvent>, into: string[], until?: string): Promise<unknown> {
+    try {
+      for await (const { type } of events) {
+        into.push(type);
+        if (type === until) break;
+      }
+      return null;
+    } catch (error) {
+      return error;
+    }
+  }
+
+  test('come in order, also to a reader that begins before a message and is left with break', async () => {
+    const agent = mockAgent({ everyMs: 0 });
+    const here = await createSession();
+    const types: string[] = [];
+    const reading = read(here.events(), types, 'turnComplete');
+    here.send('hi');
+    await vi.advanceTimersByTimeAsync(10);
+    expect(await reading).toBeNull();
+    expect(types).toEqual(['turnStarted', 'textDelta', 'turnComplete']);
+    await vi.advanceTimersByTimeAsync(1);
+    expect({ subscriptions: agent.subscriptions, timers: vi.getTimerCount() }).toEqual({ subscriptions: 0, timers: 0 });
+    agent.remove();
+  });
+
+  test('end when the session is closed, with the end of the turn that the close cuts off', async () => {
+    const agent = mockAgent({ everyMs: 0, turns: [['half', { hold: true }]] });
+    const here = await createSession();
+    const types: string[][] = [[], []];
+    const readings = types.map((into) => read(here.events(), into));
+    here.send('hi');
+    await vi.advanceTimersByTimeAsync(5);
+    await Promise.all([here.close(), vi.advanceTimersByTimeAsync(10)]);
+    expect(await Promise.all(readings)).toEqual([null, null]);
+    expect(types).toEqual([1, 2].map(() => ['turnStarted', 'textDelta', 'turnCancelled']));
+    agent.remove();
+  });
+
+  test('throw why listening cannot begin, and report nothing as uncaught', async () => {
+    await open();
+    const report = vi.spyOn(console, 'error').mockImplementation(() => undefined);
+    wire.info = null;
+    expect(await read(session.events(), [])).toMatchObject({ code: 'SESSION_NOT_FOUND' });
+    expect(report).not.toHaveBeenCalled();
+    report.mockRestore();
+  });
+
+  test('listen to nothing before the iteration begins', async () => {
+    await open();
+    session.events();
+    await settled();
+    expect(wire.of('attach')).toEqual([]);
   });
 });

@@ -1,10 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { invoke } from '@tauri-apps/api/core';
+import { Channel, invoke } from '@tauri-apps/api/core';
 import {
   createSession,
   currentSession,
   deleteSession,
   findSessions,
+  fullHistory,
   listModels,
   listSessions,
   renameSession,
@@ -91,6 +92,57 @@ describe('a scripted turn', () => {
     const turn = (await createSession()).send('go');
     await vi.advanceTimersByTimeAsync(5);
     expect(await turn.text()).toBe('0: go');
+  });
+
+  test('that the model stopped says why, in its events, its result and the history', async () => {
+    install({ turns: [['half', { stop: 'length' }, 'never'], ['whole']], everyMs: 0 });
+    const session = await createSession();
+    const run = async (): Promise<unknown> => {
+      const turn = session.send('go');
+      await vi.advanceTimersByTimeAsync(5);
+      return turn.result();
+    };
+    expect(await run()).toMatchObject({ status: 'completed', isWhole: false, stopReason: 'length', text: 'half' });
+    expect(await run()).toMatchObject({ status: 'completed', isWhole: true, stopReason: 'endTurn', text: 'whole' });
+    const { items } = await session.history();
+    expect(items.filter(({ type }) => type === 'assistantMessage')).toMatchObject([
+      { status: 'incomplete', stopReason: 'length' },
+      { status: 'complete', stopReason: 'endTurn' },
+    ]);
+  });
+
+  test('that shows nothing sends heartbeats to a page that acknowledges, and only while it runs', async () => {
+    const beats: [number, number][] = [];
+    install({
+      turns: [['a', { delayMs: 2_500 }, 'b']],
+      everyMs: 0,
+      transport: (message, subscription) => {
+        if (message.type === 'heartbeat') beats.push([subscription, message.sequence]);
+        return 'deliver';
+      },
+    });
+    const session = await createSession();
+    const silent = Promise.all([1, 2].map(() => invoke('plugin:youyou-agent|attach', { sessionId: session.id, onEvent: new Channel() })));
+    const turn = session.send('go');
+    await vi.advanceTimersByTimeAsync(3_000);
+    await silent;
+    expect((await turn.result()).text).toBe('ab');
+    expect(beats).toEqual([[3, 2], [3, 2]]);
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(beats).toHaveLength(2);
+    expect(agent.calls.filter(({ command }) => command === 'attach')).toHaveLength(2);
+  });
+
+  // X7
+  test('belongs to its request: repeated it is the same turn, with other content it is refused', async () => {
+    install({ turns: [['a', { hold: true }]], everyMs: 0 });
+    const { id: sessionId } = await createSession();
+    const send = (content: string, requestId = 'r'): Promise<unknown> =>
+      invoke('plugin:youyou-agent|send_message', { sessionId, content, options: null, requestId, onEvent: new Channel() });
+    const first = await send('one');
+    expect(await send('one')).toMatchObject({ turnId: (first as { turnId: string }).turnId });
+    await expect(send('two')).rejects.toMatchObject({ code: 'INVALID_INPUT' });
+    await expect(send('two', 'x'.repeat(129))).rejects.toMatchObject({ code: 'INVALID_INPUT' });
   });
 
   test('stops on cancel at once, but waits for a running tool', async () => {
@@ -189,9 +241,11 @@ describe('sessions', () => {
   test('have a history in pages, without image data unless it is wanted', async () => {
     install({ sessions: stored });
     const page = await sessionHistory('old-1', { limit: 1 });
-    expect(page).toMatchObject({ events: [{ index: 0, content: [{ data: '' }] }], nextCursor: 1 });
-    expect(await sessionHistory('old-1', { cursor: 1 })).toMatchObject({ events: [{ index: 1 }] });
-    expect(await sessionHistory('old-1', { withImages: true })).toMatchObject({ events: [{ content: [{ data: 'AAAA' }] }, {}] });
+    expect(page).toMatchObject({ items: [{ index: 0, content: [{ data: '' }] }], nextCursor: '1' });
+    expect(await sessionHistory('old-1', { cursor: page.nextCursor })).toMatchObject({ items: [{ index: 1 }], unreadable: 0 });
+    expect((await fullHistory('old-1')).items.map(({ index }) => index)).toEqual([0, 1]);
+    expect(await sessionHistory('old-1', { from: 1 })).toMatchObject({ items: [{ index: 1 }] });
+    expect(await sessionHistory('old-1', { withImages: true })).toMatchObject({ items: [{ content: [{ data: 'AAAA' }] }, {}] });
   });
 
   test('keep what was said, and a retry does not store the message twice', async () => {
@@ -202,7 +256,7 @@ describe('sessions', () => {
     const turn = session.retry();
     await vi.advanceTimersByTimeAsync(5);
     await turn.result();
-    const { events } = await session.history();
+    const { items: events } = await session.history();
     expect(events.map(({ type }) => type)).toEqual([
       'userMessage', 'metadata', 'assistantMessage', 'toolCall', 'toolResult', 'assistantMessage',
     ]);
@@ -223,9 +277,9 @@ describe('sessions', () => {
     };
     expect(await run(session.send('one'))).toBe('fine');
     expect(await run(session.send('two'))).toBe('STORAGE_ERROR');
-    expect((await session.history()).events).toHaveLength(2);
+    expect((await session.history()).items).toHaveLength(2);
     expect(await run(session.retry())).toBe('ok');
-    expect((await session.history()).events).toMatchObject([{}, {}, { content: [{ text: 'two' }] }, {}]);
+    expect((await session.history()).items).toMatchObject([{}, {}, { content: [{ text: 'two' }] }, {}]);
     expect(await run(session.send('nothing said'))).toBe('');
     expect(await run(session.retry())).toBe('INVALID_INPUT');
   });
@@ -246,7 +300,7 @@ describe('sessions', () => {
     await end(session.retry());
     await end(session.retry());
     await end(session.send('lost'));
-    const { events } = await session.history();
+    const { items: events } = await session.history();
     expect(events.map(({ type }) => type)).toEqual(['userMessage', 'metadata', 'assistantMessage']);
     await session.close();
     const again = await resumeSession(session.id);
@@ -283,7 +337,7 @@ describe('sessions', () => {
     expect(await session.info()).toMatchObject({ state: 'idle', contextTokens: before });
     const [outcome] = await Promise.all([session.compact(), vi.advanceTimersByTimeAsync(100)]);
     expect(await session.info()).toMatchObject({ state: 'idle', contextTokens: outcome.tokensAfter });
-    expect((await session.history()).events.at(-1)).toMatchObject({ metadata: { type: 'compacted' } });
+    expect((await session.history()).items.at(-1)).toMatchObject({ metadata: { type: 'compacted' } });
   });
 
   test('without any message leave nothing behind', async () => {

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { reasoningOf, reduceTurn, textOf, type AgentEvent, type TurnState } from '../../guest-js/index.js';
 import { cancelled, completed, event, failed, reasoning, started, text } from './wire.js';
 
@@ -88,7 +88,7 @@ describe('the state of a turn', () => {
     ]);
     expect(state).toMatchObject({
       sessionId: 's', turnId: 't', status: 'completed', assistantOutput: 'Done.', contextTokens: 3,
-      contextWindow: 100, startedAt: 1_001, endedAt: 1_016, lastSequence: 16, log: [],
+      contextWindow: 100, startedAt: 1_001, endedAt: 1_016, lastSequence: 16, log: { pieces: [], gaps: 0 },
     });
     expect([textOf(state), reasoningOf(state)]).toEqual(['Two reads. Done.', 'Let me look.']);
   });
@@ -172,11 +172,120 @@ describe('deltas that were joined differently', () => {
   });
 });
 
+describe('a very long turn', () => {
+  const CALLS = 10_000;
+
+  /** Ten thousand calls that begin, tell of themselves and end. */
+  function* calls(): Generator<AgentEvent> {
+    yield started(1);
+    for (let index = 0; index < CALLS; index += 1) {
+      const sequence = 2 + index * 3;
+      yield call(sequence, `c${index}`);
+      yield event(sequence + 1, { type: 'toolProgress', callId: `c${index}`, message: 'half' });
+      yield ended(sequence + 2, `c${index}`);
+    }
+  }
+
+  /** How many events or parts are copied by the array methods that make new arrays. */
+  function copied(work: () => void): number {
+    let count = 0;
+    const spies = (['slice', 'flat', 'map', 'concat'] as const).map((name) => {
+      const original = Array.prototype[name] as (...args: unknown[]) => unknown[];
+      return vi.spyOn(Array.prototype, name).mockImplementation(function (this: unknown[], ...args: unknown[]) {
+        const result = original.apply(this, args);
+        count += result.length;
+        return result;
+      } as never);
+    });
+    try {
+      work();
+    } finally {
+      for (const spy of spies) spy.mockRestore();
+    }
+    return count;
+  }
+
+  const all = [...calls()];
+
+  // X15
+  test('shows each of ten thousand calls, and an event costs no copy of all that came before', () => {
+    let state: TurnState | undefined;
+    const copies = copied(() => {
+      state = all.reduce<TurnState | undefined>(reduceTurn, undefined);
+    });
+    expect(copies / all.length).toBeLessThan(1_000);
+    const { parts = [] } = state ?? {};
+    expect(parts).toHaveLength(CALLS);
+    expect(parts.every((part) => part.type === 'tool' && part.state === 'done' && part.progress === 'half')).toBe(true);
+    expect(parts[7_777]).toMatchObject({ callId: 'c7777', output: '<c7777>' });
+  });
+
+  // X15
+  test.each([
+    ['in reverse', [...all].reverse()],
+    ['the second half first', [...all.slice(15_000), ...all.slice(0, 15_000)]],
+    ['every other one late', [...all.filter((_, index) => index % 2 === 0), ...all.filter((_, index) => index % 2 === 1)]],
+    ['each pair the wrong way round', all.map((_, index) => all[index ^ 1] ?? all[index]).filter((item) => item !== undefined)],
+  ])('finds the place of ten thousand late events: %s', (_, events) => {
+    let state: TurnState | undefined;
+    const copies = copied(() => {
+      state = events.reduce<TurnState | undefined>(reduceTurn, undefined);
+    });
+    expect(copies / events.length).toBeLessThan(1_000);
+    expect(state?.parts).toEqual(fold(all).parts);
+    expect(state).toMatchObject({ status: 'running', startedAt: 1_001, lastSequence: all.length });
+  });
+
+  test('that ends is let go of, whatever the order', () => {
+    const last = completed(all.length + 1, '');
+    for (const events of [[...all, last], [last, ...[...all].reverse()]]) {
+      const state = fold(events);
+      expect(state.log).toEqual({ pieces: [], gaps: 0 });
+      expect(state.parts).toHaveLength(CALLS);
+    }
+  });
+});
+
+describe('a state that went another way', () => {
+  test('keeps what it showed, when two states come from one', () => {
+    const one = fold([started(1), call(2, 'a')]);
+    const left = [call(3, 'x'), ended(4, 'x')].reduce<TurnState>(reduceTurn, one);
+    const right = [text('-', 3), call(4, 'x'), ended(5, 'x'), ended(6, 'a')].reduce<TurnState>(reduceTurn, one);
+    expect(one.parts).toMatchObject([{ callId: 'a', state: 'running' }]);
+    expect(left.parts).toMatchObject([{ callId: 'a', state: 'running' }, { callId: 'x', output: '<x>' }]);
+    expect(right.parts).toMatchObject([{ callId: 'a', output: '<a>' }, { type: 'text' }, { callId: 'x', output: '<x>' }]);
+    expect(reduceTurn(left, ended(5, 'a')).parts).toMatchObject([{ output: '<a>' }, { output: '<x>' }]);
+  });
+
+  test.each([
+    ['structuredClone', (state: TurnState) => structuredClone(state)],
+    ['JSON', (state: TurnState) => JSON.parse(JSON.stringify(state)) as TurnState],
+    ['spread', (state: TurnState) => ({ ...state })],
+  ])('is plain data: a copy by %s shows the same and goes on', (_, copy) => {
+    for (let at = 1; at < TURN.length; at += 1) {
+      const state = fold(TURN.slice(0, at));
+      expect(copy(state)).toEqual(state);
+      const resumed = TURN.slice(at).reduce<TurnState>(reduceTurn, copy(state));
+      expect(shown(resumed)).toEqual(shown(fold(TURN)));
+    }
+  });
+});
+
 describe('turns after each other', () => {
   test('an event of a newer turn starts anew, and one of an older turn is ignored', () => {
     const first = fold([started(1), text('old', 2)]);
     const second = reduceTurn(first, started(7, 'u'));
     expect(second).toMatchObject({ turnId: 'u', status: 'running', parts: [] });
     expect(reduceTurn(second, text('late', 3))).toBe(second);
+  });
+
+  test('what was skipped or happens between turns belongs to none', () => {
+    const skipped = event(9, { type: 'skipped', events: 5 }, 'u');
+    const state = fold([started(1), text('a', 2)]);
+    expect(reduceTurn(state, skipped)).toBe(state);
+    expect(reduceTurn(state, event(9, { type: 'warning', message: 'late', source: 'agent' }, ''))).toBe(state);
+    const nothing = fold([skipped]);
+    expect(nothing).toMatchObject({ turnId: 'u', status: 'completed', parts: [] });
+    expect(reduceTurn(nothing, started(10, 'v'))).toMatchObject({ turnId: 'v', status: 'running' });
   });
 });

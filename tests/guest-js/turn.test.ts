@@ -79,8 +79,9 @@ describe('reading a turn', () => {
     );
     expect(await turn.result()).toEqual({
       status: 'completed',
-      stopReason: null,
       turnId: 't',
+      isWhole: true,
+      stopReason: null,
       text: 'Done.',
       reasoning: 'hm',
       toolCalls: [
@@ -92,6 +93,21 @@ describe('reading a turn', () => {
       usage: { inputTokens: 1, outputTokens: 2 },
     });
     expect(await turn.text()).toBe('Done.');
+  });
+
+  // P4
+  test.each([
+    ['endTurn', true],
+    ['other', true],
+    ['length', false],
+    ['contentFilter', false],
+    ['refusal', false],
+  ] as const)('an answer that stopped with %s is whole: %s', async (stopReason, isWhole) => {
+    await open();
+    const turn = session.send('hi');
+    wire.push(0, started(1), text('half', 2), { ...completed(3, 'half'), stopReason } as AgentEvent);
+    expect(await turn.result()).toMatchObject({ status: 'completed', stopReason, isWhole, text: 'half' });
+    expect(turn.state?.stopReason).toBe(stopReason);
   });
 
   test('the text stream gives only the words', async () => {
@@ -233,7 +249,7 @@ describe('cancelling', () => {
     await turn.cancel();
     wire.push(0, cancelled(3));
     expect((await collect(turn)).events.at(-1)?.type).toBe('turnCancelled');
-    expect(await turn.result()).toMatchObject({ status: 'cancelled', text: 'half', usage: { outputTokens: 1 } });
+    expect(await turn.result()).toMatchObject({ status: 'cancelled', isWhole: false, text: 'half', usage: { outputTokens: 1 } });
     expect(wire.of('cancel')).toEqual([{ turnId: 't', requestId: null }]);
   });
 

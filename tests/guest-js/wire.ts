@@ -3,7 +3,7 @@
  * message reaches the page, in whatever order and number.
  */
 
-import type { AgentEvent, AgentEventKind, SessionInfo, TurnOutcome } from '../../guest-js/bindings.js';
+import type { AgentEvent, AgentEventKind, ChannelMessage, Heartbeat, SessionInfo, TurnOutcome } from '../../guest-js/bindings.js';
 import { MockPage } from '../../guest-js/testing/page.js';
 
 const PREFIX = 'plugin:youyou-agent|';
@@ -12,6 +12,9 @@ export interface WireCall {
   command: string;
   args: Record<string, unknown>;
 }
+
+/** What the agent says where no session is open. */
+export const NOT_OPEN = { code: 'SESSION_NOT_FOUND', message: 'not open', retryable: false, source: 'agent' } as const;
 
 type Answer = (args: Record<string, unknown>) => unknown;
 
@@ -53,7 +56,11 @@ export class Wire {
       current_session: () => this.info,
       send_message: () => ({ turnId: 't', subscription: ++subscription }),
       retry_turn: () => ({ turnId: 't', subscription: ++subscription }),
-      attach: () => ({ subscription: ++subscription, state: 'running', turnId: 't', lastSequence: 0 }),
+      attach: () => {
+        if (this.info === null) throw NOT_OPEN;
+        const { state, turnId, lastSequence } = this.info;
+        return { subscription: ++subscription, state, turnId, lastSequence };
+      },
       wait_turn: () => this.outcome.promise,
       ack: () => true,
       cancel: () => true,
@@ -78,7 +85,7 @@ export class Wire {
   }
 
   /** Sends messages through the page's nth channel, in order. */
-  push(channel: number, ...events: AgentEvent[]): void {
+  push(channel: number, ...events: ChannelMessage[]): void {
     for (const event of events) this.pushAs(channel, this.skip(channel), event);
   }
 
@@ -90,7 +97,7 @@ export class Wire {
   }
 
   /** Sends a message under a number of its own: out of order, or again. */
-  pushAs(channel: number, index: number, event: AgentEvent): void {
+  pushAs(channel: number, index: number, event: ChannelMessage): void {
     const id = this.channels[channel];
     if (id === undefined) throw new Error(`the page has opened no channel ${channel}`);
     this.#page.send(id, { index, message: event });
@@ -104,6 +111,11 @@ export class Wire {
 /** An event of turn `t` of session `s`. */
 export function event(sequence: number, kind: AgentEventKind, turnId = 't'): AgentEvent {
   return { sessionId: 's', turnId, timestamp: 1_000 + sequence, sequence, ...kind };
+}
+
+/** A sign of life of turn `t`: everything up to `sequence` was sent. */
+export function heartbeat(sequence: number, turnId = 't'): Heartbeat {
+  return { type: 'heartbeat', sessionId: 's', turnId, timestamp: 1_000 + sequence, sequence };
 }
 
 export function started(sequence: number, turnId = 't'): AgentEvent {

@@ -365,8 +365,8 @@ fn a_page_that_acknowledged_hears_that_a_silent_turn_runs() {
     page.attach(&session, Some(seen), 3);
     for channel in [1, 2] {
         let heartbeat = harness.until(|messages| {
-            let of_channel = messages.iter().filter(|message| message.channel == channel);
-            of_channel.cloned().find(|message| message.is_heartbeat())
+            let mut of_channel = messages.iter().filter(|message| message.channel == channel);
+            of_channel.find(|message| message.is_heartbeat()).cloned()
         });
         assert_eq!(heartbeat.event["sessionId"], session.as_str());
         assert_eq!(heartbeat.event["turnId"], turn.as_str());

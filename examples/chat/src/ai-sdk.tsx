@@ -2,7 +2,7 @@ import { StrictMode, useState } from 'react'
 import { createRoot } from 'react-dom/client'
 import { useChat } from '@ai-sdk/react'
 import type { UIMessage } from 'ai'
-import { AgentError, createSession, currentSession, type SessionEvent } from 'tauri-plugin-youyou-agent-api'
+import { AgentError, createSession, currentSession } from 'tauri-plugin-youyou-agent-api'
 import { AgentChatTransport, toUIMessages } from 'tauri-plugin-youyou-agent-api/ai-sdk'
 import './styles/base.css'
 import './styles/ai-sdk.css'
@@ -124,15 +124,9 @@ async function load(): Promise<UIMessage[]> {
     return []
   }
   const { turnId } = await session.info()
-  const events: SessionEvent[] = []
-  let cursor: number | undefined
-  do {
-    const page = await session.history({ cursor, limit: 500 })
-    events.push(...page.events)
-    cursor = page.nextCursor
-  } while (cursor !== undefined)
+  const { items } = await session.fullHistory()
   // The running turn is replayed by `resume`; its answer must not be there twice.
-  return toUIMessages(events, { runningTurnId: turnId })
+  return toUIMessages(items, { runningTurnId: turnId })
 }
 
 async function start(): Promise<void> {

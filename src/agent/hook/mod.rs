@@ -28,7 +28,7 @@ pub use tap::{OnFault, Tap};
 
 use super::error::caller_error;
 
-/// What a handler returns. `C` is the change that its hook allows, see the table at
+/// How a hook goes on after a handler. `C` is the change that its hook allows, see the table at
 /// [`HookRegistry`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HookOutcome<C> {
@@ -48,7 +48,7 @@ caller_error! {
     }
 }
 
-/// What a handler gives back.
+/// What a handler returns: how the hook goes on, or why the handler failed.
 pub type HookResult<C> = Result<HookOutcome<C>, HookError>;
 
 /// One of the seven hooks: ties a payload to the change its handlers may make.

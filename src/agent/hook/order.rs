@@ -10,8 +10,6 @@ use crate::agent::error::AgentError;
 /// # Errors
 /// `INVALID_CONFIG` naming the taps that each would have to run before the next one.
 pub(super) fn ordered<H: Hook>(mut left: Vec<Tapped<H>>) -> Result<Vec<Tapped<H>>, AgentError> {
-    // The sort is stable.
-    left.sort_by_key(|tapped| tapped.tap.stage);
     let mut ordered = Vec::with_capacity(left.len());
     while !left.is_empty() {
         let next = next_of(&left).map_err(|circle| impossible(&left, &circle))?;

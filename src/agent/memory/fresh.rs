@@ -14,7 +14,7 @@ const LIMIT_BYTES: usize = 8 * 1024 * 1024;
 
 /// Events that no extraction has covered yet, in order of index.
 ///
-/// A model that always fails would let them grow for as long as the session goes on.
+/// A model that always fails would let them grow for as long as the session is open.
 #[derive(Default)]
 pub(super) struct Fresh {
     entries: VecDeque<Entry>,

@@ -36,11 +36,20 @@ pub(super) struct Proposal {
 /// `None` where there is none; bad items are left out one by one.
 pub(super) fn read(answer: &str) -> Option<Vec<Proposal>> {
     let answer = without_thoughts(answer);
-    let mut budget = answer.len().saturating_mul(PASSES) + FREE_BYTES;
+    find(&answer, &mut 0)
+}
+
+/// Looks for the list, and adds up what that costs, in bytes parsed.
+fn find(answer: &str, cost: &mut usize) -> Option<Vec<Proposal>> {
+    let budget = answer.len().saturating_mul(PASSES) + FREE_BYTES;
     let mut cut = false;
     let mut empty = None;
     for (at, _) in answer.match_indices(['[', '{']) {
+        if *cost > budget {
+            break;
+        }
         let (length, value) = first_value(answer.get(at..)?);
+        *cost = cost.saturating_add(length.max(LEAST_COST));
         let items = match value {
             Ok(value) => items_of(value),
             Err(error) => {
@@ -56,10 +65,6 @@ pub(super) fn read(answer: &str) -> Option<Vec<Proposal>> {
             // It may be part of the prose, or of a list that was cut.
             Some(_) if !cut => empty = Some(Vec::new()),
             Some(_) | None => {}
-        }
-        match budget.checked_sub(length.max(LEAST_COST)) {
-            Some(left) => budget = left,
-            None => break,
         }
     }
     empty
@@ -135,11 +140,10 @@ fn clean(text: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    const LENGTH: usize = 1024 * 1024;
-
     #[test]
     fn an_answer_that_means_harm_is_read_in_linear_work() {
-        // X3: parsed from each place to the end, any of them would take minutes.
+        // X3
+        const LENGTH: usize = 64 * 1024;
         for piece in [
             "[",
             "{",
@@ -151,10 +155,12 @@ mod tests {
             "{\"memories\":[",
             "[\n",
             "[{\"content\":\"[{",
-            "<think>[",
         ] {
             let answer = piece.repeat(LENGTH / piece.len());
-            assert_eq!(read(&answer), None, "{piece}");
+            let mut cost = 0;
+            assert_eq!(find(&answer, &mut cost), None, "{piece}");
+            let most = FREE_BYTES + (PASSES + 1) * LENGTH;
+            assert!(cost <= most, "{piece}: {cost} > {most}");
         }
     }
 

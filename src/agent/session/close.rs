@@ -1,4 +1,6 @@
-//! Closing a session: in order, within limits, once (chapters 6.2 and 6.3).
+//! Closing a session: in order, within limits, once.
+
+// Requirements: 6.2 Session, 6.3 Shutdown.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -143,15 +145,17 @@ impl SessionInner {
             () = out_of_time => Some("there was no time left".to_owned()),
         };
         if let Some(reason) = failure.filter(|_| core.stopping.is_cancelled()) {
-            let what = format!(
-                "memories were not extracted ({reason}); the extraction runs when the session is resumed"
-            );
+            let later = match core.sessions {
+                Some(_) => "; the extraction runs when the session is resumed",
+                None => "",
+            };
+            let what = format!("memories were not extracted ({reason}){later}");
             core.leave_out(&self.open.id, &what);
         }
     }
 
-    /// Notes an extraction, or what one that failed has cost. A session that goes on by now has
-    /// the same to extract, and notes it itself.
+    /// Notes an extraction, or what one that failed has cost. A session that was opened again by
+    /// now has the same to extract, and notes it itself.
     async fn note_extraction(&self, metadata: SessionMetadata) -> Result<(), AgentError> {
         let Some(slot) = self.slot.upgrade() else {
             return Ok(());

@@ -260,7 +260,7 @@ impl TurnRun<'_> {
         }
         (self.system, self.tools) =
             self.work
-                .prepare(&self.session, &self.model, &self.dynamic_sections);
+                .prepare(self.session, &self.model, &self.dynamic_sections);
     }
 }
 

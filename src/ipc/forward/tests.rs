@@ -354,6 +354,27 @@ async fn a_turn_that_ran_before_the_page_came_sends_heartbeats_with_the_number_t
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_happens_between_turns_or_was_skipped_is_no_turn_that_runs() {
+    let (channel, arrived) = page();
+    let (_page, acks) = watch::channel(Some(0));
+    let (feed, events) = feed();
+    let started = Instant::now();
+    let forwarder = tokio::spawn(forward(events, channel, acks, None));
+    feed.send(event(1, AgentEventKind::Skipped { events: 9 }))
+        .unwrap();
+    feed.send(AgentEvent {
+        turn_id: "".into(),
+        ..progress(2)
+    })
+    .unwrap();
+    sleep(Duration::from_secs(60)).await;
+    drop(feed);
+    assert_eq!(forwarder.await.unwrap(), Ended::Complete);
+    let expected = [timed_row("skipped", 1, 0), timed_row("toolProgress", 2, 0)];
+    assert_eq!(timed(&arrived, started), expected);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_page_that_never_acknowledges_gets_no_heartbeat() {
     let (channel, arrived) = page();
     let (_page, acks) = never_acknowledges();

@@ -24,11 +24,10 @@ export function contentWithImages(sessionId: string, index: number): Promise<Con
 
 async function read(sessionId: string, index: number): Promise<ContentBlock[]> {
   const page = await sessionHistory(sessionId, {
-    // The cursor is the index before the wanted event.
-    ...(index > 0 ? { cursor: index - 1 } : {}),
+    from: index,
     limit: 1,
     withImages: true,
   })
-  const event = page.events.find((one) => one.index === index)
+  const event = page.items.find((one) => one.index === index)
   return event?.type === 'userMessage' ? event.content : []
 }

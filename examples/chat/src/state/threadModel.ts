@@ -79,11 +79,11 @@ export class ThreadModel {
     const builder = new ThreadBuilder(sessionId)
     let modelId: string | null = null
     try {
-      let cursor: number | undefined
+      let cursor: string | undefined
       do {
         const page = await sessionHistory(sessionId, { cursor, limit: PAGE })
-        builder.add(page.events, runningTurn)
-        for (const event of page.events) {
+        builder.add(page.items, runningTurn)
+        for (const event of page.items) {
           if (event.type === 'assistantMessage') modelId = event.modelId
           else if (event.type === 'metadata') {
             const { metadata } = event
@@ -116,10 +116,10 @@ export class ThreadModel {
   async addStoredWords(turnId: string): Promise<void> {
     const { sessionId } = this
     if (sessionId === null) return
-    let cursor: number | undefined
+    let cursor: string | undefined
     do {
       const page = await sessionHistory(sessionId, { cursor, limit: PAGE })
-      for (const event of page.events) {
+      for (const event of page.items) {
         if (event.type !== 'userMessage' || event.turnId !== turnId) continue
         // Loaded anew in the meantime, with everything.
         if (this.#turn?.id !== turnId) return
