@@ -7,9 +7,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::event_log::TurnLog;
 
-/// Longest progress message, in bytes.
-const PROGRESS_BYTES: usize = 4_096;
-
 /// What a call can know and use of its surroundings.
 #[derive(Clone)]
 #[non_exhaustive]
@@ -70,13 +67,7 @@ impl ToolContext {
         if let Some(sink) = &self.progress
             && !self.timed_out.is_cancelled()
         {
-            let mut message = message.into();
-            if message.len() > PROGRESS_BYTES {
-                message.truncate(message.floor_char_boundary(PROGRESS_BYTES));
-                // The event is kept for readers; the rest of a large text is not.
-                message.shrink_to_fit();
-            }
-            sink.log.progress(&sink.call_id, message);
+            sink.log.progress(&sink.call_id, message.into());
         }
     }
 }
