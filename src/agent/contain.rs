@@ -135,6 +135,7 @@ pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 #[cfg(test)]
+#[expect(clippy::panic, reason = "panics are what is tested")]
 mod tests {
     use super::*;
 

@@ -4,7 +4,6 @@
 #![expect(
     clippy::expect_used,
     clippy::panic,
-    clippy::unwrap_used,
     reason = "a test that cannot go on fails"
 )]
 

@@ -66,6 +66,12 @@ describe('the rows of a running turn', () => {
     expect(row).toMatchObject({ interruption: 'cancelled', live: false })
   })
 
+  it('marks the answer that the length limit ended', () => {
+    const ended: Kind = { ...failed('PROVIDER_ERROR'), status: 'completed', error: null, stopReason: 'length' } as Kind
+    const [row] = liveItems(play([started, text('half'), ended]))
+    expect(row).toMatchObject({ interruption: 'length', live: false })
+  })
+
   it('says that a turn was stopped before it showed anything', () => {
     const rows = liveItems(play([started, { type: 'turnCancelled', usage: {} }]))
     expect(rows).toMatchObject([{ kind: 'note', note: { type: 'interrupted' } }])

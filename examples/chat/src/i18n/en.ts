@@ -74,6 +74,9 @@ export const en = {
       cancelled: 'Stopped by you. This reply is incomplete.',
       failed: 'Cut off by an error. This reply is incomplete.',
       processEnded: 'The app closed before this reply was finished.',
+      length: 'Cut at the length limit. Ask it to go on.',
+      contentFilter: 'Stopped by the content filter of the provider.',
+      refusal: 'The model declined to go on.',
     },
     compacted: (before: string, after: string) => `Context compacted: ${before} → ${after} tokens`,
     compactedHow: {

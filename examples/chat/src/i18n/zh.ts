@@ -76,6 +76,9 @@ export const zh: Texts = {
       cancelled: '已被你停止，这条回复不完整。',
       failed: '因错误中断，这条回复不完整。',
       processEnded: '应用在回复完成前已关闭。',
+      length: '已达到长度上限而中断，可以让它继续。',
+      contentFilter: '已被服务商的内容过滤中断。',
+      refusal: '模型拒绝继续回答。',
     },
     compacted: (before, after) => `上下文已压缩：${before} → ${after} 个 token`,
     compactedHow: {

@@ -1,6 +1,6 @@
 import type { TurnPart, TurnState } from 'tauri-plugin-youyou-agent-api'
 import type { ErrorFacts } from './errors'
-import { startedTool, type AssistantItem, type Interruption, type Item, type Part, type ToolView } from './thread'
+import { endedEarly, startedTool, type AssistantItem, type Interruption, type Item, type Part, type ToolView } from './thread'
 
 // A part that did not change gives the same object again, so that its rendering is reused.
 const known = new WeakMap<TurnPart, Part>()
@@ -67,6 +67,7 @@ export function liveItems(state: TurnState, before: readonly Item[] = []): Item[
 
   const newest = [...answers.values()].at(-1)
   if (newest) newest.live = running
+  if (newest && state.status === 'completed') newest.interruption = endedEarly(state.stopReason)
   if (state.status === 'cancelled') interrupt(rows, newest, turnId, 'cancelled')
   if (state.status === 'failed') fail(rows, newest, state)
   return rows.map((row) => same(row, before))

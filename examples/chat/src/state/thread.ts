@@ -1,4 +1,4 @@
-import type { ContentBlock, JsonValue, SessionEvent } from 'tauri-plugin-youyou-agent-api'
+import type { ContentBlock, JsonValue, SessionEvent, StopReason } from 'tauri-plugin-youyou-agent-api'
 import type { ErrorFacts } from './errors'
 
 /** What the thread shows, row by row; made from stored events here, from a running turn in `live.ts`. */
@@ -19,15 +19,31 @@ export interface UserItem extends Base {
   time: number
 }
 
-/** Why an answer is not whole. */
+/** Why a turn did not end by itself; the message can be tried again. */
 export type Interruption = 'cancelled' | 'failed' | 'processEnded'
+
+/** Why an answer is not whole: its turn was cut, or the model's provider ended it early. */
+export type Incomplete = Interruption | EndedEarly
+
+/** Why a provider ended an answer before the model had said all. */
+export type EndedEarly = 'length' | 'contentFilter' | 'refusal'
+
+/** That reason, if the answer did end early. */
+export function endedEarly(reason: StopReason | null | undefined): EndedEarly | null {
+  return isEarlyEnd(reason) ? reason : null
+}
+
+/** Whether the turn ended well though the answer is not whole: there is nothing to try again. */
+export function isEarlyEnd(reason: Incomplete | StopReason | null | undefined): reason is EndedEarly {
+  return reason === 'length' || reason === 'contentFilter' || reason === 'refusal'
+}
 
 /** One answer of the model. */
 export interface AssistantItem extends Base {
   kind: 'assistant'
   parts: Part[]
   live: boolean
-  interruption: Interruption | null
+  interruption: Incomplete | null
 }
 
 export type Part =
@@ -154,7 +170,8 @@ export class ThreadBuilder {
         parts.push({ kind: part.type, text: part.text })
       }
     }
-    const interruption = event.status === 'complete' ? null : (event.interruption ?? 'processEnded')
+    const early = endedEarly(event.stopReason)
+    const interruption = event.interruption ?? early ?? (event.status === 'complete' ? null : 'processEnded')
     if (parts.length === 0 && interruption === null) return
     this.#items.push({
       kind: 'assistant',

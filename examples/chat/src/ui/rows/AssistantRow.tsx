@@ -1,7 +1,7 @@
 import { memo, useState } from 'react'
 import { useTexts } from '../../i18n'
 import { Markdown } from '../../markdown/Markdown'
-import type { AssistantItem, Part, Retry } from '../../state/thread'
+import { isEarlyEnd, type AssistantItem, type Part, type Retry } from '../../state/thread'
 import { CopyButton } from '../CopyButton'
 import { Icon } from '../icons'
 import { RetryButton } from './RetryButton'
@@ -33,7 +33,7 @@ export const AssistantRow = memo(function AssistantRow({ item, onRetry }: Props)
         <p className="incomplete" data-testid="incomplete-note">
           <Icon name="pause" />
           {t.thread.incomplete[item.interruption]}
-          {onRetry && <RetryButton quiet onClick={() => onRetry(item.turnId)} />}
+          {onRetry && !isEarlyEnd(item.interruption) && <RetryButton quiet onClick={() => onRetry(item.turnId)} />}
         </p>
       )}
       {item.parts.at(-1)?.kind === 'text' && (
