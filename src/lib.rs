@@ -16,7 +16,7 @@
 //! it, hand it to an [`AgentBuilder`], and add the rest when you miss it.
 //!
 //! # Dependencies
-//! What stands in the signatures here comes with this crate: [`async_trait`], [`schemars`],
+//! What stands in the signatures here comes with this crate: [`async_trait`](macro@async_trait), [`schemars`],
 //! [`serde_json`] and [`CancellationToken`]. Beside it the examples use
 //! ```toml
 //! futures-util = "0.3"   # reading a turn event by event

@@ -16,11 +16,12 @@ use youyou_agent::{
     Agent, AgentBuilder, AgentConfig, MemoryStorage as _, ResumeOptions, SessionStorage as _,
 };
 
-use fill::{LONG_SESSION, MEMORIES, MESSAGES, NAMESPACE, SESSIONS};
 use youyou_agent_sqlite::{Sqlite, SqliteMemories, SqliteSessions};
 
+use fill::{LONG_SESSION, MEMORIES, MESSAGES, NAMESPACE, SESSIONS};
+
 /// What the sidebar of the app asks for.
-const PAGE: usize = 50;
+const PAGE: NonZeroUsize = NonZeroUsize::new(50).unwrap();
 /// What a session start asks for (`memory_max_items`).
 const FOUND: NonZeroUsize = NonZeroUsize::new(20).unwrap();
 
@@ -67,7 +68,7 @@ fn main() {
         let began = Instant::now();
         let page = runtime.block_on(sessions.list(None, PAGE)).expect("a page");
         let took = began.elapsed().as_secs_f64() * 1e3;
-        assert_eq!(page.sessions.len(), PAGE);
+        assert_eq!(page.sessions.len(), PAGE.get());
         assert!(page.next_cursor.is_some());
         took
     });

@@ -57,7 +57,7 @@ impl ChatRequest {
 /// The shape of an answer: JSON that fits a schema (structured output).
 ///
 /// A provider maps it to what its server has. One whose server has nothing of the kind
-/// refuses the request with [`ProviderErrorKind::UnsupportedContent`] and says so.
+/// refuses the request with [`ProviderErrorKind::UnsupportedContent`](crate::ProviderErrorKind::UnsupportedContent) and says so.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
