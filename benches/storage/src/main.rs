@@ -16,7 +16,7 @@ use youyou_agent::{
     Agent, AgentBuilder, AgentConfig, MemoryStorage as _, ResumeOptions, SessionStorage as _,
 };
 
-use youyou_agent_sqlite::{Sqlite, SqliteMemories, SqliteSessions};
+use youyou_agent_sqlite::{Sqlite, SqliteSessions};
 
 use fill::{LONG_SESSION, MEMORIES, MESSAGES, NAMESPACE, SESSIONS};
 
