@@ -557,7 +557,7 @@ export type ReasoningEffort =
  *  The shape of an answer: JSON that fits a schema (structured output).
  * 
  *  A provider maps it to what its server has. One whose server has nothing of the kind
- *  refuses the request with [`ProviderErrorKind::UnsupportedContent`] and says so.
+ *  refuses the request with [`ProviderErrorKind::UnsupportedContent`](crate::ProviderErrorKind::UnsupportedContent) and says so.
  */
 export type ResponseFormat = {
 	/**  Names the schema for the server: letters, digits, `_` and `-`, at most 64 of them. */
