@@ -304,8 +304,9 @@ describe('listening to a session', () => {
     wire.push(0, started(8), text('a', 9));
     reply.resolve({ subscription: 1, state: 'running', turnId: 't', lastSequence: 7 });
     await settled();
-    wire.push(0, text('b', 10), completed(11));
+    wire.push(0, heartbeat(9), text('a', 9), text('b', 10), completed(11));
     expect(events.map(({ sequence }) => sequence)).toEqual([8, 9, 10, 11]);
+    expect(wire.of('attach')).toHaveLength(1);
     await session.close();
   });
 

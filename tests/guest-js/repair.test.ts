@@ -183,8 +183,10 @@ describe('silence', () => {
     await settled();
     wire.push(0, started(1));
     await vi.advanceTimersByTimeAsync(2_000);
-    wire.push(0, heartbeat(9, 'other'), started(8, 'other'));
-    await vi.advanceTimersByTimeAsync(1_000);
+    wire.push(0, heartbeat(9, 'other'), started(8, 'other'), heartbeat(1, 'other'));
+    await vi.advanceTimersByTimeAsync(999);
+    expect(wire.of('attach')).toHaveLength(1);
+    await vi.advanceTimersByTimeAsync(1);
     expect(wire.of('attach').map((args) => args['afterSequence'])).toEqual([null, 1]);
     wire.push(1, completed(2));
     await turn?.result();

@@ -363,7 +363,9 @@ fn a_page_that_acknowledged_hears_that_a_silent_turn_runs() {
     let attached = page.attach(&session, Some(seen), 2);
     acknowledge(&attached["subscription"]);
     page.attach(&session, Some(seen), 3);
-    for channel in [1, 2] {
+    let from_now_on = page.attach(&session, Some((1 << 53) - 1), 4);
+    acknowledge(&from_now_on["subscription"]);
+    for channel in [1, 2, 4] {
         let heartbeat = harness.until(|messages| {
             let mut of_channel = messages.iter().filter(|message| message.channel == channel);
             of_channel.find(|message| message.is_heartbeat()).cloned()
